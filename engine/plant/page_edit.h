@@ -52,8 +52,7 @@ struct page_patch {
  * At @n places of our own areas, which nobody writes to but us: others may run there meanwhile, since all
  * else stays as it is. @places: vaddr and struct page_patch; they are sorted. What can't be written is passed over.
  */
-void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places,
-		    size_t n);
+void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places, size_t n);
 /* Write what is left, and forget the page: before it is written to by other ways, too. */
 void page_edit_end(struct page_edit *edit);
 

@@ -15,6 +15,7 @@
  * If a piece fails, the process is given up, as whenever attaching fails, and what was planted is taken out.
  */
 
+#include <errno.h>
 #include <stdlib.h>
 
 #include "engine/base/err.h"
@@ -35,7 +36,7 @@
 /* From so many on it is planted in pieces ... */
 #define MANY 4096
 /* ... of so many. */
-#define PIECE 16384
+#define PIECE 8192
 
 /* What plant_look_ahead() has found. */
 struct plant_ahead {
@@ -51,9 +52,17 @@ static bool is_for_pieces(const struct update *u, const struct plant_ahead *ahea
 	const struct plant *plant = u->plant;
 
 	return u->in_pieces && !u->space->plant && ahead->u.n_added >= MANY &&
-	       !ahead->u.has_passed_over && !plant->opt.force &&
-	       u->space->arch->guard.code && !probe_list(plant)->has_returns &&
-	       !space_is_shared(u->space);
+	       !ahead->u.has_passed_over && !plant->opt.force && u->space->arch->guard.code &&
+	       !probe_list(plant)->has_returns && !space_is_shared(u->space);
+}
+
+/* What is watched for our own sake may stand at one of them by now: then it is one site for both. */
+static bool is_any_there(const struct plant_space *ps, const struct added *added, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (added[i].is_new && map_get(&ps->sites, added[i].site->vaddr))
+			return true;
+	return false;
 }
 
 /* Those that are next become sites of the space. */
@@ -61,7 +70,9 @@ static int take_piece(struct update *u, struct plant_ahead *ahead)
 {
 	struct plant_space *ps = u->space->plant;
 	size_t left = ahead->u.n_added - ahead->n_done, n = left < PIECE ? left : PIECE;
-	int rc = map_keep_room(&ps->sites, ps->sites.n + left);
+	int rc = is_any_there(ps, ahead->u.added + ahead->n_done, n)
+			 ? -EEXIST
+			 : map_keep_room(&ps->sites, ps->sites.n + left);
 
 	for (; u->n_added < n && rc == 0; u->n_added++) {
 		rc = VEC_DOUBLE(u->added, u->n_added);
@@ -270,6 +281,8 @@ static void collect_ahead(struct plant *plant, const struct space *space, pid_t 
 	if (!plant_space_get(&ahead->space) || update_collect_probes(&ahead->u, &err) < 0 ||
 	    map_keep_room(&ahead->space.plant->slots, ahead->u.n_added) < 0)
 		plant_forget_ahead(plant);
+	else
+		ahead->u.maps = (struct maps){ 0 }; /* the caller's */
 }
 
 void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid)

@@ -170,7 +170,8 @@ static int write_slots(const struct update *u, struct ubp_err *err)
 		struct site *site = is_last ? NULL : u->added[i].site;
 		struct area *its = area;
 
-		if (!is_last && (!is_to_prepare(&u->added[i]) || !site->slot || site->is_spared))
+		if (!is_last &&
+		    (!is_to_prepare(&u->added[i]) || !site->slot || site->is_spared))
 			continue;
 		if (!is_last)
 			its = area_of(space->plant, site->slot);
@@ -187,12 +188,26 @@ static int write_slots(const struct update *u, struct ubp_err *err)
 		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
 }
 
+/* What is watched, too, since it was made ready is entered once more: the guard is to know that. */
+static void watch_ready(struct update *u)
+{
+	for (size_t i = 0; i < u->n_added; i++) {
+		if (u->added[i].is_new || u->added[i].probe || !u->added[i].watches)
+			continue;
+		for (size_t k = 0; k < i; k++)
+			if (u->added[k].site == u->added[i].site)
+				u->added[k].is_ready = false;
+	}
+}
+
 int update_prepare(struct update *u, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct plant_space *ps = space->plant;
 	struct mem_view view = { .mem = &space->mem };
 	bool had_slots = ps->slots.n != 0;
+
+	watch_ready(u);
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct area *area = NULL;
@@ -234,8 +249,9 @@ int update_provide(struct update *u, struct ubp_err *err)
 		area->promised.entries += room.entries;
 		if (VEC_DOUBLE(u->provided, u->n_provided) < 0)
 			return ubp_fail(err, ENOMEM, "out of memory");
-		u->provided[u->n_provided++] =
-			(struct provided){ .area = area, .lo = u->lo, .hi = u->hi, .room = room };
+		u->provided[u->n_provided++] = (struct provided){
+			.area = area, .lo = u->lo, .hi = u->hi, .room = room
+		};
 	}
 	return rc;
 }

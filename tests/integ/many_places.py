@@ -56,6 +56,11 @@ class Target:
             sys.exit(f"{what}: something stays")
 
 
+def loader(target):
+    with open(f"/proc/{target.p.pid}/maps", encoding="utf-8") as f:
+        return re.search(r"/(ld-[^/\n]*)\n", f.read())[1]
+
+
 def start(target, *args, env=None):
     return tracer.start("-p", str(target.p.pid), "-e", ALL, *args, env={**os.environ, **(env or {})},
                         stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -70,14 +75,16 @@ def stopped(p, status=0):
 
 
 def counted(threads):
-    """With one thread nobody has to be waited for."""
+    """With one thread nobody has to be waited for. What the loader calls is watched by uprobe itself, too, and comes last."""
     target = Target(threads)
     target.ask("bytes")
-    p, is_ready = start(target, "--stats", "--lossless", "-o", "/dev/null")
+    p, is_ready = start(target, "--stats", "--lossless", "-o", "/dev/null", "-e", f"p:{loader(target)}:_dl_debug_state")
     if not is_ready or target.ask("once") != "called":
         sys.exit(f"not ready: {p.communicate(timeout=WAIT)[1][-2000:]}")
     _, err = stopped(p)
     hits = [int(n) for n in re.findall(r"/f[12]\d{4} hits=(\d+)", err)]
+    if not re.search(r"/_dl_debug_state .* sites=1 ", err):
+        sys.exit(f"_dl_debug_state() is not planted: {err[-2000:]}")
     planted = len(re.findall(r"/f[12]\d{4} .* sites=1 ", err))
     if planted != N or len(hits) != N or (max(hits) != 1 and not threads) or min(hits) < 1:
         sys.exit(f"{threads} threads: {planted} places, {len(hits)} counts of {min(hits)} to {max(hits)}")
