@@ -130,6 +130,12 @@ struct window_copy {
 	uint16_t at[UBP_WINDOW_INSNS + 1];
 };
 
+/* The same without the code, where that stands elsewhere. */
+struct copy_places {
+	uint16_t len;
+	uint16_t at[UBP_WINDOW_INSNS + 1];
+};
+
 /* One probe of a site, as the detour sees it. */
 struct detour_probe {
 	uint32_t number;
@@ -236,7 +242,7 @@ static inline uint64_t detour_ns(uint64_t ticks, uint64_t ns_factor)
 struct detour {
 	uint8_t *code; /* free with free(); code[0] is the copy's */
 	size_t len;
-	struct window_copy copy;
+	struct copy_places copy;
 	uint32_t entry_at;
 	uint32_t return_at; /* where the common return code goes on; 0: no return probe */
 	/*

@@ -79,6 +79,7 @@ struct gen {
 	const struct gen_isa *isa;
 	const struct detour_plan *plan;
 	struct detour *out;
+	const uint8_t *window_copy;       /* its code */
 	const struct detour_probe *probe; /* the one at hand */
 	uint32_t used;                    /* registers the code uses: bit by number */
 	uint32_t early;     /* of .used, before it is known that there is something to record */

@@ -395,7 +395,7 @@ static void put_block(struct gen *g)
 	g->read_call = emit_label(&g->e);
 	g->low_bits = emit_label(&g->e);
 	g->high_bits = emit_label(&g->e);
-	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
+	emit_bytes(&g->e, g->window_copy, g->out->copy.len);
 	g->isa->align(&g->e);
 	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
@@ -479,6 +479,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	       struct detour *ret_detour, struct ubp_err *err)
 {
 	struct gen g = { .isa = isa, .plan = plan, .out = ret_detour };
+	struct window_copy copy;
 	int rc;
 
 	if (gen_like(isa, plan, ret_detour))
@@ -488,9 +489,11 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	rc = check_plan(isa, plan, err);
 	if (rc < 0)
 		return rc;
-	rc = isa->build_copy(plan->window, plan->vaddr, &ret_detour->copy, err);
+	rc = isa->build_copy(plan->window, plan->vaddr, &copy, err);
 	if (rc < 0)
 		return rc;
+	gen_note_copy(ret_detour, &copy);
+	g.window_copy = copy.code;
 	emit_init(&g.e, isa->bits, plan->vaddr);
 	put_block(&g);
 	rc = finish(&g, err);

@@ -160,6 +160,12 @@ static bool copy_all(const struct detour *from, struct detour *to)
 	return true;
 }
 
+void gen_note_copy(struct detour *detour, const struct window_copy *copy)
+{
+	detour->copy.len = copy->len;
+	memcpy(detour->copy.at, copy->at, sizeof(copy->at));
+}
+
 bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 	      struct detour *ret_detour)
 {
@@ -180,7 +186,7 @@ bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 		return false;
 	memset(ret_detour->code, isa->fill, room);
 	memcpy(ret_detour->code, copy.code, copy.len);
-	ret_detour->copy = copy;
+	gen_note_copy(ret_detour, &copy);
 	for (size_t i = 0; i < like->n_marks && fits; i++)
 		fits = set_mark(like, plan, ret_detour->code, &like->marks[i]);
 	if (fits)

@@ -19,6 +19,8 @@
  */
 bool gen_like(const struct gen_isa *isa, const struct detour_plan *plan,
 	      struct detour *ret_detour);
+/* Of the window's copy all but its code, which is a part of the detour's. */
+void gen_note_copy(struct detour *detour, const struct window_copy *copy);
 /* @g has made @detour: the next one may be like it. */
 void gen_like_keep(const struct gen *g, const struct detour *detour);
 

@@ -6,6 +6,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+/* So many entries ahead of a walk what it will see is fetched. */
+#define AHEAD 16
+
 static size_t home(const struct map *map, uint64_t key)
 {
 	/* Fibonacci hashing: addresses differ in the middle bits. */
@@ -104,6 +107,9 @@ void *map_remove(struct map *map, uint64_t key)
 bool map_next(const struct map *map, size_t *pos, uint64_t *ret_key, void **ret_value)
 {
 	for (; *pos < map->cap; ++*pos) {
+		/* Values lie anywhere: the walk would wait for each. */
+		if (*pos + AHEAD < map->cap)
+			__builtin_prefetch(map->entries[*pos + AHEAD].value);
 		if (!map->entries[*pos].value)
 			continue;
 		if (ret_key)

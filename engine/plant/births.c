@@ -91,10 +91,11 @@ static enum birth copied_whole(const struct space *of_parent, const struct held 
 	/* Born while breakpoints are taken out, it may have copies of them. */
 	if (copied && !p->silent) {
 		hijack_adopt(first->t);
-		if (of_parent->plant->changed_ns || guard_is_missing(of_parent->plant))
+		if ((of_parent->plant->changed_ns && of_parent->plant->list_version) ||
+		    guard_is_missing(of_parent->plant))
 			return BIRTH_KEPT;
-		/* The guard is there, and the breakpoints are still to come. It may lack the guard itself: that is
-		 * found out by installing it. */
+		/* The guard is there, and breakpoints are still to come: all, or the next of them. It may lack the guard
+		 * itself: that is found out by installing it. */
 		p->probes->is_guarded = false;
 		return BIRTH_PLANT;
 	}

@@ -33,7 +33,7 @@
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
 
-/* What a block may take, before it is made; what is not needed stays untouched memory. */
+/* See guess(). */
 #define PROBE_GUESS  1024
 #define RETURN_GUESS 1024 /* a return is recorded by code of its own */
 #define OP_GUESS     256
@@ -134,6 +134,24 @@ static bool has_return(const struct site *site)
 	return false;
 }
 
+/* Has it to do with return addresses that are replaced? */
+static bool needs_table(const struct site *site)
+{
+	return has_return(site) || scan_is_one(site);
+}
+
+/* What its block may take, before that is made; what is not needed stays untouched memory. */
+static uint32_t guess(const struct plant *plant, const struct site *site)
+{
+	size_t len = site->n_probes ? 0 : PROBE_GUESS;
+
+	len += has_return(site) ? RETURN_GUESS : 0;
+	for (size_t p = 0; p < site->n_probes; p++)
+		len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
+		       OP_GUESS * site->probes[p]->program->n_ops;
+	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
+}
+
 /* In the order of their places. */
 static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
 {
@@ -143,6 +161,7 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 	struct site **sites = plant_sites_by_place(ps, &at.n);
 
 	at.sites = sites;
+	batch->n_buried = ps->n_buried;
 	batch->tries = calloc(at.n + 1, sizeof(*batch->tries));
 	if (!sites || !batch->tries) {
 		free(sites);
@@ -158,17 +177,15 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 			continue;
 		/* Made before, and put off. */
 		batch->tries[batch->n++] =
-			(struct jump_try){ .site = site, .jump = site->jump };
+			(struct jump_try){ .site = site,
+					   .jump = site->jump,
+					   .needs_table = needs_table(site),
+					   .needs_pun = pun_is_needed(site),
+					   .guess = guess(plant, site) };
 		site->jump = NULL;
 	}
 	free(sites);
 	return 0;
-}
-
-/* Has it to do with return addresses that are replaced? */
-static bool needs_table(const struct site *site)
-{
-	return has_return(site) || scan_is_one(site);
 }
 
 /* Those that would have to replace return addresses, or to know what was, and can't. */
@@ -179,7 +196,7 @@ static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		if (all || needs_table(try->site))
+		if (all || try->needs_table)
 			jump_refuse(try->site, why);
 		else
 			batch->tries[kept++] = *try;
@@ -188,20 +205,6 @@ static void refuse_returns(struct jump_batch *batch, bool all, const char *why)
 }
 
 /* --- room for their detours --------------------------------------------------------- */
-
-static size_t guess(const struct plant *plant, const struct jump_try *tries, size_t n)
-{
-	size_t len = 0;
-
-	for (size_t i = 0; i < n; i++) {
-		len += tries[i].site->n_probes ? 0 : PROBE_GUESS;
-		len += has_return(tries[i].site) ? RETURN_GUESS : 0;
-		for (size_t p = 0; p < tries[i].site->n_probes; p++)
-			len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
-			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;
-	}
-	return len;
-}
 
 /* Where some of them may lie: an object with thousands may find no room for all in one piece. */
 #define AREA_TRIES 4096
@@ -250,18 +253,17 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 		struct batch_area *a = &batch->areas[batch->n_areas++];
 		const struct mapping *m = maps_at(maps, batch->tries[i].site->vaddr);
 		struct area_room room;
+		size_t len = 0;
 
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
 		while (i < batch->n && i - first < AREA_TRIES &&
 		       batch->tries[i].site->vaddr < a->hi)
-			i++;
+			len += batch->tries[i++].guess;
 		a->until = i < batch->n ? batch->tries[i].site->vaddr : UINT64_MAX;
 		/* What scans has another entry, for its trap. */
-		room = (struct area_room){ guess(plant, batch->tries + first, i - first) /
-						   UBP_SLOT_SIZE,
-					   2 * (i - first) };
+		room = (struct area_room){ len / UBP_SLOT_SIZE, 2 * (i - first) };
 		rc = provide_area(plant, held, maps, a, room, err);
 		if (rc == -ERANGE) {
 			/* All of the object is too large (.bss counts): what needs its data is refused then. */
@@ -306,7 +308,8 @@ static int provide_puns(struct plant *plant, const struct held *held, struct map
 			struct jump_batch *batch, struct ubp_err *err)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		if (pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
+		if (batch->tries[i].needs_pun &&
+		    pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
 			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
 	return 0;
 }
@@ -334,7 +337,7 @@ static bool provide_returns(const struct plant *plant, const struct held *held,
 	size_t i = 0;
 
 	/* Stacks may lead through addresses that are replaced later. */
-	while (i < batch->n && !plant->opt.frames && !needs_table(batch->tries[i].site))
+	while (i < batch->n && !plant->opt.frames && !batch->tries[i].needs_table)
 		i++;
 	if (i < batch->n)
 		wake_begins(held);

@@ -21,6 +21,10 @@ struct jump_try {
 	struct site *site;
 	struct site_jump *jump; /* NULL: given up */
 	bool is_built;          /* by this pass: it was not there before */
+	/* Of the site, found out before a thread is held to provide for it: */
+	bool needs_table; /* it has to do with return addresses that are replaced */
+	bool needs_pun;   /* its jump is a punned one */
+	uint32_t guess;   /* bytes that its block may take */
 };
 
 struct jump_batch {
@@ -32,6 +36,7 @@ struct jump_batch {
 		struct area *area; /* NULL: none is to be had */
 	} * areas;
 	size_t n_areas;
+	unsigned n_buried; /* of the space's sites, when it was collected */
 };
 
 /* The limit of hold_running() and hold_all(). */

@@ -13,6 +13,7 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/base/ring.h"
+#include "engine/base/sort.h"
 #include "engine/base/vec.h"
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
@@ -178,34 +179,48 @@ static void unwrite_unsorted(const struct plant_space *owner, const struct space
 	}
 }
 
+/* Changes in our areas: all that come to a page are one write. */
+struct patches {
+	const struct space *space;
+	pid_t tid;
+	struct sort_item *v;
+	size_t n;
+};
+
+static void add_patch(struct patches *patches, uint64_t at, const struct page_patch *patch)
+{
+	struct sort_item item = { at, (void *)(uintptr_t)patch };
+
+	if (VEC_DOUBLE(patches->v, patches->n) == 0)
+		patches->v[patches->n++] = item;
+	else /* without memory for them one by one */
+		page_edit_each(&patches->space->mem, patches->tid, &item, 1);
+}
+
+static void end_patches(struct patches *patches)
+{
+	page_edit_each(&patches->space->mem, patches->tid, patches->v, patches->n);
+	free(patches->v);
+}
+
 /*
- * Traps of detours, with nobody to handle them any more, would kill: they become nops. Who
+ * Traps of detours, with nobody to handle them any more, would kill: @nop makes nops of them. Who
  * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
  * somebody is in.
  */
-static void defuse(const struct plant_space *owner, const struct space *space, pid_t tid,
-		   bool only_used)
+static void defuse(const struct plant_space *owner, bool only_used,
+		   const struct page_patch *nop, struct patches *patches)
 {
-	const struct ubp_arch *arch = space->arch;
-	const struct map *traps = &owner->jump->traps;
-	uint64_t *places = malloc((traps->n + 1) * sizeof(*places)), one, at;
+	uint64_t at, from;
 	void *value;
-	size_t pos = 0, n = 0;
+	size_t pos = 0;
 
-	while (map_next(traps, &pos, &at, &value)) {
-		uint64_t from;
-		const struct site_jump *jump = jump_at(value, at, &from);
+	while (map_next(&owner->jump->traps, &pos, &at, &value)) {
+		const struct site_jump *jump = only_used ? jump_at(value, at, &from) : NULL;
 
-		if (only_used && !(jump && who_uses(owner, jump)))
-			continue;
-		/* Without memory for them one by one. */
-		*(places ? &places[n++] : &one) = at;
-		if (!places)
-			page_edit_each(&space->mem, tid, &one, 1, arch->swbp.nop,
-				       arch->swbp.len);
+		if (!only_used || (jump && who_uses(owner, jump)))
+			add_patch(patches, at, nop);
 	}
-	page_edit_each(&space->mem, tid, places, n, arch->swbp.nop, arch->swbp.len);
-	free(places);
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
@@ -271,6 +286,8 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 		       struct plant_left *left)
 {
 	const struct ubp_arch *arch = space->arch;
+	const struct page_patch nop = { arch->swbp.nop, arch->swbp.len };
+	struct patches patches = { .space = space, .tid = tid };
 	struct maps maps = { 0 };
 	struct ubp_regs regs;
 	struct ubp_err err;
@@ -298,7 +315,8 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	}
 	maps_free(&maps);
 	clean_hops(owner, space, tid, left);
-	defuse(owner, space, tid, true);
+	defuse(owner, true, &nop, &patches);
+	end_patches(&patches);
 	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
 
@@ -310,24 +328,20 @@ static bool is_free(const struct plant_space *ps, const struct site *site,
 	       !(jump->hop_at && site->hop.stands);
 }
 
-/* Blocks that nobody is in, nor can come to any more, serve the next session. */
-static void free_blocks(const struct space *space)
+/* Blocks that nobody is in, nor can come to any more, serve the next session: @mark makes them free. */
+static void free_blocks(const struct plant_space *ps, const struct page_patch *mark,
+			struct patches *patches)
 {
-	const struct plant_space *ps = space->plant;
-	const uint64_t magic = UBP_JUMP_FREE;
-	uint64_t *places = NULL;
-	size_t pos = 0, n = 0;
+	size_t pos = 0;
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site_jump *jump = NULL;
 
 		while ((jump = jump_next(value, jump)))
-			if (is_free(ps, value, jump) && VEC_DOUBLE(places, n) == 0)
-				places[n++] = jump->copy - UBP_SLOT_SIZE;
+			if (is_free(ps, value, jump))
+				add_patch(patches, jump->copy - UBP_SLOT_SIZE, mark);
 	}
-	page_edit_each(&space->mem, 0, places, n, &magic, sizeof(magic));
-	free(places);
 }
 
 /*
@@ -425,6 +439,10 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 void jump_remove(struct tracer *tracer, struct space *space)
 {
 	const struct plant_space *ps = space->plant;
+	const uint64_t magic = UBP_JUMP_FREE;
+	const struct page_patch nop = { space->arch->swbp.nop, space->arch->swbp.len },
+				mark = { &magic, sizeof(magic) };
+	struct patches patches = { .space = space };
 
 	if (!ps || ps->closing || (!ps->jump->n_written && !ps->jump->hops.n))
 		return;
@@ -433,9 +451,10 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	if (put_returns_back(tracer, space))
 		wait_until_recorded(tracer, space);
 	wait_for_hops(tracer, space);
-	defuse(ps, space, 0, false);
 	return_ops(space)->note_blocks(space);
-	free_blocks(space);
+	defuse(ps, false, &nop, &patches);
+	free_blocks(ps, &mark, &patches);
+	end_patches(&patches);
 	space_put(tracer, space);
 }
 

@@ -347,14 +347,17 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 }
 
 static bool is_ready(const struct space *space, struct page_edit *edit, const struct site *site,
-		     enum step step)
+		     const struct site_jump *jump, enum step step, bool is_any_buried)
 {
 	const struct ubp_arch *arch = space->arch;
 	const uint8_t *now;
 
 	/* It may have been unmapped while its threads were stopped; from then on it is there. */
-	if (step == STEP_HOP && plant_site_at(space, site->vaddr) != site)
+	if (step == STEP_HOP && is_any_buried && plant_site_at(space, site->vaddr) != site)
 		return false;
+	/* No step of this kind changes code of the program: the next one looks at it. */
+	if (step == STEP_HOP && (!jump->hop_at || site->hop.is_own))
+		return bell_is_call(site) || site->planted;
 	if (bell_is_call(site)) {
 		now = page_edit_at(edit, site->vaddr, site->insn.len);
 		return now && memcmp(now, site->insn.bytes, site->insn.len) == 0;
@@ -422,14 +425,14 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 static void take_step(struct space *space, struct edits *edits, struct jump_batch *batch,
 		      enum step step)
 {
-	bool has_failed;
+	bool is_any_buried = space->plant->n_buried != batch->n_buried, has_failed;
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
 		if (!try->jump)
 			continue;
-		if (!is_ready(space, &edits->code, try->site, step)) {
+		if (!is_ready(space, &edits->code, try->site, try->jump, step, is_any_buried)) {
 			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;
@@ -545,7 +548,7 @@ static bool hold_and_write(struct tracer *tracer, struct space *space, const str
  * So many at a time, in the order of their addresses: nobody stands still for all, or waits at a breakpoint
  * until all detours are made.
  */
-#define PIECE 1024
+#define PIECE 2048
 /* Handled between two of them. */
 #define STOPS_BETWEEN 64
 

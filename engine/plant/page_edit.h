@@ -16,18 +16,24 @@
 #include <sys/types.h>
 
 #include "engine/base/page.h"
+#include "engine/base/sort.h"
 #include "engine/trace/mem.h"
+
+/* Who goes through memory upwards has so many pages read, and written, by one system call. */
+#define PAGE_EDIT_RUN (MEM_WRITES_ROOM / PAGE)
 
 /* Zero-initialise, but for .mem. */
 struct page_edit {
 	const struct trace_mem *mem;
 	struct mem_writes writes; /* pages that are changed */
 	uint64_t ahead;
-	uint64_t vaddr;   /* of the page; 0: none yet */
-	uint64_t highest; /* that was looked at since the last page_edit_end() */
-	bool is_changed;
+	uint64_t vaddr;   /* of the pages that were read ... */
+	size_t n;         /* ... so many; 0: none yet */
+	size_t at;        /* the one that was looked at last */
+	uint64_t highest; /* that was read since the last page_edit_end() */
+	bool is_changed[PAGE_EDIT_RUN];
 	bool has_failed; /* a page could not be written, ever */
-	uint8_t bytes[PAGE];
+	uint8_t bytes[PAGE_EDIT_RUN * PAGE];
 };
 
 /*
@@ -36,12 +42,17 @@ struct page_edit {
  */
 uint8_t *page_edit_at(struct page_edit *edit, uint64_t vaddr, size_t len);
 void page_edit_changed(struct page_edit *edit);
+/* What is written at several places. */
+struct page_patch {
+	const void *bytes;
+	size_t len;
+};
+
 /*
- * The same @len bytes at @n places of our own areas, which nobody writes to but us: others may run there meanwhile, since all
- * else stays as it is. @places: they are sorted. What can't be written is passed over.
+ * At @n places of our own areas, which nobody writes to but us: others may run there meanwhile, since all
+ * else stays as it is. @places: vaddr and struct page_patch; they are sorted. What can't be written is passed over.
  */
-void page_edit_each(const struct trace_mem *mem, pid_t tid, uint64_t *places, size_t n,
-		    const void *bytes, size_t len);
+void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places, size_t n);
 /* Write what is left, and forget the page: before it is written to by other ways, too. */
 void page_edit_end(struct page_edit *edit);
 

@@ -61,175 +61,6 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 	}
 }
 
-static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64_t hi)
-{
-	const struct plant_space *ps = u->space->plant;
-	size_t n = 0;
-
-	for (size_t i = 0; i < u->n_added; i++) {
-		const struct site *site = u->added[i].site;
-
-		if (u->added[i].is_new && site->vaddr >= lo && site->vaddr < hi &&
-		    !(ps->slots.n && map_get(&ps->slots, site->vaddr)))
-			n++;
-	}
-	return (struct area_room){ n, n };
-}
-
-/* Threads of the process map what they need, and so do we: what was read of the mappings may be old. */
-static int provide(struct update *u, uint64_t lo, uint64_t hi, struct area_room room,
-		   struct area **ret_area, struct ubp_err *err)
-{
-	int rc = -EEXIST;
-
-	for (int i = 0; i < TRIES && rc == -EEXIST; i++) {
-		ubp_err_reset(err);
-		rc = area_provide(u->plant, &u->held, &u->maps, lo, hi, room, ret_area, err);
-		if (rc == -EEXIST) {
-			struct ubp_err ignored;
-
-			maps_free(&u->maps);
-			rc = maps_read(u->tid, &u->maps, &ignored) == 0 ? rc : -ESRCH;
-		}
-	}
-	return rc;
-}
-
-/*
- * An area that reaches all of the object that @site is in. Where that is too large (.bss counts): all
- * of the code it stands in, or the site alone. What needs nothing near by works from anywhere.
- */
-static int provide_near(struct update *u, const struct site *site, uint64_t lo, uint64_t hi,
-			struct area **ret_area, struct ubp_err *err)
-{
-	const struct mapping *m = maps_at(&u->maps, site->vaddr);
-	const uint64_t ranges[][2] = { { lo, hi },
-				       { m->start, m->end },
-				       { site->vaddr, site->vaddr + site->insn.len } };
-	int rc = -ERANGE;
-
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
-		u->lo = ranges[i][0];
-		u->hi = ranges[i][1];
-		rc = provide(u, u->lo, u->hi, count_new_in(u, u->lo, u->hi), ret_area, err);
-	}
-	if (rc != -ERANGE)
-		return rc;
-	u->lo = lo;
-	u->hi = hi;
-	return provide(u, 0, 0, count_new_in(u, lo, hi), ret_area, err);
-}
-
-static const char *why_no_room(int rc)
-{
-	switch (rc) {
-	case -ENOMEM:
-	case -EAGAIN: /* all its memory is locked */
-		return UBP_NO_MEMORY;
-	case -EACCES:
-		return "the process may not be made to map memory";
-	default:
-		return "nothing can be mapped in it";
-	}
-}
-
-/* An area for the new sites of the object that @site is in. NULL: in place. */
-static int find_area(struct update *u, const struct site *site, struct area **ret_area,
-		     struct ubp_err *err)
-{
-	const struct mapping *m = maps_at(&u->maps, site->vaddr);
-	uint64_t lo, hi;
-	int rc;
-
-	if (u->area && site->vaddr >= u->lo && site->vaddr < u->hi) {
-		*ret_area = u->area; /* made with room for all of them */
-		return 0;
-	}
-	maps_file_extent(&u->maps, m, &lo, &hi);
-	rc = provide_near(u, site, lo, hi, ret_area, err);
-	if (rc < 0 && rc != -ESRCH && u->plant->opt.force) {
-		struct plant_space *ps = u->space->plant;
-
-		guard_set_no_room(ps, why_no_room(rc));
-		/* It may not be made to map anything: what is mapped already has to do. */
-		if (rc != -EACCES || area_in_file_provide(u->plant, u->held.t, &u->maps, lo, hi,
-							  ret_area, err) < 0)
-			*ret_area = NULL;
-		rc = 0;
-		if (!*ret_area)
-			return 0;
-	}
-	if (rc == -ENOMEM) {
-		struct ubp_err why = *err;
-
-		ubp_fail(err, ENOMEM,
-			 "%s (--force steps in place: then killing ubp kills the process)",
-			 why.text);
-	}
-	u->area = rc < 0 ? NULL : *ret_area;
-	return rc;
-}
-
-static int write_slots(const struct update *u, struct ubp_err *err)
-{
-	const struct space *space = u->space;
-	struct site **sites = malloc((u->n_added + 1) * sizeof(struct site *));
-	struct area *area = NULL;
-	size_t n = 0;
-	int rc = 0;
-
-	if (!sites)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i <= u->n_added && rc == 0; i++) {
-		bool is_last = i == u->n_added;
-		struct site *site = is_last ? NULL : u->added[i].site;
-		struct area *its = area;
-
-		if (!is_last && (!u->added[i].is_new || !site->slot || site->is_spared))
-			continue;
-		if (!is_last)
-			its = area_of(space->plant, site->slot);
-		if (n && (is_last || its != area)) {
-			rc = area_enter(space, u->tid, area, sites, n);
-			n = 0;
-		}
-		area = its;
-		if (!is_last)
-			sites[n++] = site;
-	}
-	free(sites);
-	return rc == 0 ? 0
-		       : ubp_fail(err, -rc, "cannot write to the SSOL area: %s", strerror(-rc));
-}
-
-/* Slots for all new sites; still no breakpoint. */
-static int prepare(struct update *u, struct ubp_err *err)
-{
-	struct space *space = u->space;
-	struct plant_space *ps = space->plant;
-	struct mem_view view = { .mem = &space->mem };
-	bool had_slots = ps->slots.n != 0;
-
-	for (size_t i = 0; i < u->n_added; i++) {
-		struct area *area = NULL;
-		int rc = 0;
-
-		if (!u->added[i].is_new)
-			continue;
-		if (had_slots)
-			area = area_of(ps, (uint64_t)(uintptr_t)map_get(
-						   &ps->slots, u->added[i].site->vaddr));
-		if (!area)
-			rc = find_area(u, u->added[i].site, &area, err);
-		if (rc == 0)
-			rc = site_prepare(u->plant, space, u->tid, &view, u->added[i].site,
-					  area, err);
-		if (rc < 0)
-			return rc;
-	}
-	return write_slots(u, err);
-}
-
 /* Does a jump to the guard stand there, and no breakpoint? */
 static bool is_hook(const struct site *site)
 {
@@ -265,7 +96,8 @@ static int protect(struct update *u, struct ubp_err *err)
 	bool was_guarded = u->held.t->process->probes->is_guarded;
 	int rc;
 
-	if (!u->space->arch->guard.code || !ps->stub || !ps->sites.n)
+	if (!u->space->arch->guard.code || !ps->stub ||
+	    (!ps->sites.n && u->part != UPDATE_GUARD))
 		return 0;
 	rc = guard_prepare(&u->held, err);
 	/* First the jumps to the guard: from when it stands the program must not
@@ -308,7 +140,8 @@ static void note_done(const struct update *u)
 	}
 	if (any)
 		area_note_change(u->space, u->tid);
-	u->space->plant->list_version = version;
+	if (u->part != UPDATE_PIECE)
+		u->space->plant->list_version = version;
 }
 
 /* What can't be taken out now will be at the end. */
@@ -347,16 +180,6 @@ static void roll_back(struct update *u)
 		else if (a->is_new)
 			site_discard(space->plant, a->site);
 	}
-}
-
-static size_t count_probe_sites(const struct plant_space *ps)
-{
-	size_t n = 0, pos = 0;
-	void *value;
-
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		n += site_is_probed(value);
-	return n;
 }
 
 /* What was looked up while the process ran is still so? */
@@ -402,8 +225,10 @@ static int look(struct update *u, struct ubp_err *err)
 	}
 	if (rc < 0)
 		return rc;
-	if (!is_still_so(u))
+	if (!is_still_so(u) || (u->part >= UPDATE_PIECE && u->seen != update_sum(&u->maps))) {
 		roll_back(u);
+		update_drop_ahead(u);
+	}
 	if (!u->n_added)
 		bury_unmapped(ps, &u->maps);
 	return update_collect(u, err);
@@ -430,10 +255,15 @@ static int attempt(struct update *u, struct ubp_err *err)
 {
 	int rc = look(u, err);
 
+	if (rc == 0 && u->part == UPDATE_GUARD)
+		rc = update_provide_ahead(u, err);
+	u->n_buried = u->space->plant->n_buried;
 	if (rc == 0)
-		rc = prepare(u, err);
+		rc = update_prepare(u, err);
 	if (rc == 0)
 		rc = protect(u, err);
+	if (rc == 0 && u->part == UPDATE_GUARD)
+		rc = ubp_fail(err, EINPROGRESS, "its places come next");
 	if (rc == 0)
 		rc = renew_make_way(u, err);
 	if (rc == 0)
@@ -467,8 +297,7 @@ static void undo(struct update *u)
 		roll_back(u);
 }
 
-int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
-		 struct ubp_err *err)
+int plant_update(struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	struct tracee *t = held->t;
 	struct update u = {
@@ -482,7 +311,8 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	space_keep(u.space); /* whoever ends meanwhile */
 	/* What others stop for meanwhile is no attaching. */
 	u.is_attaching = plant->is_attaching;
-	plant->is_attaching = false;
+	u.in_pieces = plant->in_pieces && u.is_attaching;
+	plant->is_attaching = plant->in_pieces = false;
 	update_take_ahead(&u);
 	ps = plant_space_get(u.space);
 	if (!ps) {
@@ -498,9 +328,11 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	if (rc == 0)
 		rc = attempt(&u, err);
 	/* Other threads may close libraries while we look, or map what they need where we would. */
-	for (int i = 0;
-	     i < TRIES && rc < 0 && rc != -ESRCH && (rc == -EEXIST || is_outdated(&u)); i++) {
+	for (int i = 0; i < TRIES && rc < 0 && rc != -ESRCH && rc != -EINPROGRESS &&
+			(rc == -EEXIST || is_outdated(&u));
+	     i++) {
 		roll_back(&u);
+		update_drop_ahead(&u);
 		maps_free(&u.maps);
 		ubp_err_reset(err);
 		rc = attempt(&u, err);
@@ -509,10 +341,12 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
 	if (rc < 0 && rc != -ESRCH && held_lasts(held) &&
 	    ubp_host_get_regs(tid, &u.at) == -ESRCH)
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)tid);
+	if (rc < 0 && rc != -EINPROGRESS)
+		update_drop_ahead(&u);
 	if (rc < 0)
 		undo(&u);
-	else
-		*ret_n = count_probe_sites(ps);
+	else if (u.part == UPDATE_PIECE)
+		rc = ubp_fail(err, EINPROGRESS, "more places come next");
 	free(u.added);
 	maps_free(&u.maps);
 	space_put(held->tracer, u.space);

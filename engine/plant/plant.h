@@ -31,14 +31,14 @@ struct ubp_err;
  * Bring a process up to date: plant what its mappings now call for, forget what
  * is no longer mapped. @t is a held thread of it, @at the registers it goes on with
  * (NULL: those it has). Everything is checked before the first byte is written;
- * on failure nothing of this call stays. *ret_n: sites of probes now planted.
+ * on failure nothing of this call stays.
  *
  * Errors: -ESRCH (ended meanwhile), -EBUSY (bytes differ from the file's),
  * -EILSEQ, -EOPNOTSUPP (instruction cannot be displaced), -ENOMEM, -EPERM...
- * (the target could not map memory), -EINPROGRESS (plant_settle() is next, then this again).
+ * (the target could not map memory), -EINPROGRESS (plant_settle() is next, then plant_get_ready(), then this again: with very many
+ * places to plant, some of them stand by then).
  */
-int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
-		 struct ubp_err *err);
+int plant_update(struct plant *plant, const struct held *held, struct ubp_err *err);
 
 /*
  * Do of plant_update() what can be done while all threads of @space run: learn of the
@@ -47,6 +47,12 @@ int plant_update(struct plant *plant, const struct held *held, size_t *ret_n,
  */
 void plant_look_ahead(struct plant *plant, struct space *space, pid_t tid);
 void plant_forget_ahead(struct plant *plant);
+/* Between two calls of plant_update(), while all run: @tid is one of the threads. */
+void plant_get_ready(struct plant *plant, struct space *space, pid_t tid);
+/* Is there more to be planted of what is ready? */
+bool plant_has_pieces(const struct plant *plant);
+/* @space is about to be forgotten. */
+void plant_space_gone(struct plant *plant, const struct space *space);
 
 /* Was @space not brought up to date yet since the list of probes changed? */
 bool plant_lacks(const struct plant *plant, const struct space *space);

@@ -385,7 +385,7 @@ int update_collect(struct update *u, struct ubp_err *err)
 	/* What it finds out is known from then on. */
 	if (!mem_is_sure(&u->space->mem, u->tid))
 		(void)each_hook(u, expect_hook);
-	rc = is_known(u) ? 0 : update_collect_probes(u, err);
+	rc = u->part == UPDATE_GUARD || is_known(u) ? 0 : update_collect_probes(u, err);
 	if (rc < 0)
 		return rc;
 	rc = each_hook(u, join_hook);

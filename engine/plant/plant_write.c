@@ -96,6 +96,10 @@ bool update_is_buried(const struct update *u, const struct site *site)
 
 static int check_buried(const struct update *u, struct ubp_err *err)
 {
+	const struct plant_space *ps = u->space->plant;
+
+	if (ps->n_buried == u->n_buried)
+		return 0;
 	for (size_t i = 0; i < u->n_added; i++)
 		if (update_is_buried(u, u->added[i].site))
 			return ubp_fail(err, EAGAIN, "process %d closes libraries too often",
@@ -141,7 +145,8 @@ int update_write(struct update *u, struct ubp_err *err)
 
 	if (rc == 0)
 		rc = write_one_by_one(u, err);
-	if (rc < 0)
+	/* Those of all pieces together. */
+	if (rc < 0 || u->part == UPDATE_PIECE)
 		return rc;
 	rc = semaphore_update(u->plant, space, u->tid, &u->maps);
 	return rc == 0 ? 0

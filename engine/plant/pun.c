@@ -283,16 +283,21 @@ static int provide(struct plant *plant, const struct held *held, struct maps *ma
 	return provide_also(plant, held, maps, site);
 }
 
+bool pun_is_needed(const struct site *site)
+{
+	return site->n_probes && site->probes[0]->window.pun.n_fixed;
+}
+
 int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 		struct site *site)
 {
 	const struct space *space = held->t->process->space;
 	const struct arch_jump *arch = &space->arch->jump;
-	const struct pun *pun = site->n_probes ? &site->probes[0]->window.pun : NULL;
+	const struct pun *pun = pun_is_needed(site) ? &site->probes[0]->window.pun : NULL;
 	struct window window = { 0 };
 	int rc = -ERANGE;
 
-	if (!pun || !pun->n_fixed || site->hop.vaddr || !arch->take_pun)
+	if (!pun || site->hop.vaddr || !arch->take_pun)
 		return 0;
 	window.pun.starts = pun->starts;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);

@@ -10,12 +10,17 @@
 #ifndef UBP_PLANT_PUN_H
 #define UBP_PLANT_PUN_H
 
+#include <stdbool.h>
+
 struct held;
 struct maps;
 struct plant;
 struct site;
 
 extern const char pun_why_none[];
+
+/* Is its jump to be one? */
+bool pun_is_needed(const struct site *site);
 
 /*
  * Choose a hop for @site, if its jump is to be a punned one and it has none. *maps is as it is then. 0, also where there is no

@@ -39,6 +39,22 @@ void renew_due(struct plant *plant, struct plant_space *ps)
 	ps->jump->renew_ns = ps->jump->renew_wait_ns = 0;
 }
 
+static bool is_claimless(const struct site *site)
+{
+	return site->rung == SITE_JUMPED && site->jump && !site->jump->claims;
+}
+
+bool renew_has_claimless(const struct plant_space *ps)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (is_claimless(value))
+			return true;
+	return false;
+}
+
 bool renew_claimless(struct plant *plant, struct plant_space *ps)
 {
 	bool any = false;
@@ -48,7 +64,7 @@ bool renew_claimless(struct plant *plant, struct plant_space *ps)
 	while (map_next(&ps->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
 
-		if (site->rung != SITE_JUMPED || !site->jump || site->jump->claims)
+		if (!is_claimless(site))
 			continue;
 		site->jump->is_outdated = true;
 		any = true;
@@ -318,10 +334,14 @@ struct reaching {
 
 static struct reaching look_for_reaching(const struct update *u)
 {
-	struct reaching found = { .any_jump = u->space->plant->jump->hops.n > 0 };
+	const struct space_jumps *jump = u->space->plant->jump;
+	struct reaching found = { .any_jump = jump->hops.n > 0 };
 	size_t pos = 0;
 	void *value;
 
+	/* Nothing of theirs is a jump yet, and those to the guard that stand were looked at (plant_get_ready()). */
+	if (u->part >= UPDATE_PIECE && !jump->n_written && !jump->hops.n)
+		return found;
 	while (map_next(&u->space->plant->sites, &pos, NULL, &value)) {
 		const struct site *site = value;
 

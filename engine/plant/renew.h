@@ -25,6 +25,8 @@ struct update;
  * none.
  */
 bool renew_claimless(struct plant *plant, struct plant_space *ps);
+/* Would it find some? */
+bool renew_has_claimless(const struct plant_space *ps);
 /*
  * Probes of @ps that are retired leave their sites, or make room for their successors: at once, but where a jump stands. What
  * is in the target is not touched: renew_pass() is due then.

@@ -155,8 +155,12 @@ int plant_settle(const struct plant *plant, struct tracer *tracer, const struct 
 	struct space *space = p->space;
 	struct plant_space *ps = space->plant;
 	struct settling s = { .tracer = tracer, .space = space };
-	int rc = maps_read(task_live_thread(p->pid), &s.maps, err);
+	int rc;
 
+	/* It is planted in pieces, and goes on. */
+	if (ps && guard_is_settled(ps))
+		return 0;
+	rc = maps_read(task_live_thread(p->pid), &s.maps, err);
 	space_keep(space); /* it may end meanwhile */
 	if (rc == 0)
 		rc = see_all(&s, err);

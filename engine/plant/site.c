@@ -289,6 +289,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->no_jump = NULL;
 	site->next_dead = ps->dead;
 	ps->dead = site;
+	ps->n_buried++;
 }
 
 bool site_has_exit(const struct site *site, const struct uprobe *probe, uint64_t func_vaddr)
@@ -327,7 +328,7 @@ void site_drop_exits(struct site *site, const struct uprobe *probe, uint64_t fun
 	site->n_exits = kept;
 }
 
-static void free_site(struct site *site)
+void site_free(struct site *site)
 {
 	if (site) {
 		forget_probes(site);
@@ -395,7 +396,7 @@ static struct site *copy_site(const struct site *site)
 	copy->probes = calloc(site->n_probes + 1, sizeof(struct uprobe *));
 	copy->exits = calloc(site->n_exits + 1, sizeof(*copy->exits));
 	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0) {
-		free_site(copy);
+		site_free(copy);
 		return NULL;
 	}
 	for (; copy->n_exits < site->n_exits; copy->n_exits++) {
@@ -497,7 +498,7 @@ int sites_copy(const struct part_copied *c)
 		struct site *copy = copy_site(value);
 
 		if (!copy || map_put(&c->to->sites, copy->vaddr, copy) < 0) {
-			free_site(copy);
+			site_free(copy);
 			return -ENOMEM;
 		}
 	}
@@ -521,11 +522,11 @@ void sites_forget(struct plant_space *ps)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		free_site(value);
+		site_free(value);
 	while (ps->dead) {
 		struct site *next = ps->dead->next_dead;
 
-		free_site(ps->dead);
+		site_free(ps->dead);
 		ps->dead = next;
 	}
 	map_free(&ps->sites);

@@ -67,6 +67,8 @@ static inline bool site_is_probed(const struct site *site)
 	return site->n_probes || site->n_exits;
 }
 
+/* One that was never planted, and is in no map. */
+void site_free(struct site *site);
 /* Keep one that is in no map any more: return instances may name it. */
 void site_bury(struct plant_space *ps, struct site *site);
 

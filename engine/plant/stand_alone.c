@@ -66,6 +66,15 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 	return NULL;
 }
 
+/*
+ * Were all sites looked at, and none was a reason? Whatever makes one a reason changes the target (area_note_change()), or lets its
+ * jump be renewed first (upgrade_is_settled()).
+ */
+static bool is_as_seen(const struct plant_space *ps)
+{
+	return ps->changed_ns && ps->alone_seen_ns == ps->changed_ns;
+}
+
 static const char *why_sites_stop(const struct space *space, bool is_forced)
 {
 	const struct plant_space *ps = space->plant;
@@ -73,6 +82,8 @@ static const char *why_sites_stop(const struct space *space, bool is_forced)
 	size_t pos = 0;
 	void *value;
 
+	if (is_as_seen(ps))
+		return NULL;
 	while (!why && map_next(&ps->sites, &pos, NULL, &value))
 		why = why_stops(space->arch, value, is_forced);
 	return why;
@@ -119,8 +130,9 @@ static bool awaits_returns(const struct process *p)
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p)
 {
 	const struct space *space = p->space;
-	const struct plant_space *ps = space->plant;
+	struct plant_space *ps = space->plant;
 	const char *why;
+	bool reads;
 
 	if (!ps || ps->closing || p->is_leaving || p->waits || p->at_exec || p->is_vforked)
 		return "it is in the middle of something";
@@ -144,8 +156,11 @@ const char *stand_alone_why_not(const struct plant *plant, const struct process 
 		why = rings_why_not_alone(p);
 	if (!why && bell_waits(ps))
 		why = "a thread of it has asked to be traced";
+	reads = !why && !is_as_seen(ps) && self_read_is_wanted(p);
+	if (!why && !reads)
+		ps->alone_seen_ns = ps->changed_ns;
 	/* With --force a fault is the program's. */
-	if (!why && !plant->opt.force && self_read_is_wanted(p))
+	if (!plant->opt.force && reads)
 		why = self_read_why_not(p);
 	return why ? why : why_threads_stay(p);
 }
@@ -157,8 +172,6 @@ static void tell_stacks(const struct held *held)
 	struct ubp_err ignored;
 	struct maps maps;
 
-	if (!watch_has_unwinders(p->space->plant))
-		return;
 	if (maps_read(held->tid, &maps, &ignored) == 0)
 		scan_tell_stacks(p, &maps);
 	maps_free(&maps);
@@ -178,11 +191,11 @@ static bool is_go(struct plant *plant, const struct held *held)
 
 /* With --force a fault is the program's. */
 static const char *why_reads_stay(struct plant *plant, const struct held *held,
-				  struct process *p)
+				  struct process *p, bool reads)
 {
 	const char *why = NULL;
 
-	p->probes->reads = self_read_is_wanted(p);
+	p->probes->reads = reads;
 	if (p->probes->reads)
 		why = self_read_why_not(p);
 	if (p->probes->reads && !why)
@@ -193,7 +206,17 @@ static const char *why_reads_stay(struct plant *plant, const struct held *held,
 	return NULL;
 }
 
-int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
+struct stand_alone_facts stand_alone_look(const struct process *p)
+{
+	const struct plant_space *ps = p->space->plant;
+
+	return (struct stand_alone_facts){ !is_as_seen(ps) && self_read_is_wanted(p),
+					   watch_has_unwinders(ps),
+					   renew_has_claimless(ps) };
+}
+
+int stand_alone_prepare(struct plant *plant, const struct held *held,
+			const struct stand_alone_facts *facts, const char **ret_why,
 			struct ubp_err *err)
 {
 	struct process *p = held->t->process;
@@ -204,7 +227,7 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 	if (plant->opt.follows && is_go(plant, held))
 		*ret_why = "its children would not be seen";
 	else
-		*ret_why = why_reads_stay(plant, held, p);
+		*ret_why = why_reads_stay(plant, held, p, facts->reads);
 	if (*ret_why)
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
 	*ret_why = "its threads may not read the clock that detours read";
@@ -215,12 +238,13 @@ int stand_alone_prepare(struct plant *plant, const struct held *held, const char
 	claims_provide(held, plant->code_has);
 	if (!claims_code(p->space->plant))
 		return ubp_fail(err, ENOTSUP, "%s", *ret_why);
-	if (renew_claimless(plant, p->space->plant))
+	if (facts->has_claimless && renew_claimless(plant, p->space->plant))
 		return ubp_fail(err, EAGAIN, "its jumps are made anew");
 	/* Where there are none to be had, who comes is not recorded, and counted. */
 	if (rings_spare(plant, held, err) == -ESRCH)
 		return -ESRCH;
-	tell_stacks(held);
+	if (facts->has_unwinders)
+		tell_stacks(held);
 	return gate_page_wipe(held, err);
 }
 

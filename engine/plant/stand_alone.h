@@ -23,11 +23,21 @@ struct ubp_err;
 /* Why @p has to be traced, a word that stays; NULL: it need not be. */
 const char *stand_alone_why_not(const struct plant *plant, const struct process *p);
 
+/* What does not change while a thread is stopped for the next step, and takes time to look up: so it is looked up before. */
+struct stand_alone_facts {
+	bool reads;         /* a probe of it follows pointers */
+	bool has_unwinders; /* some of its places are those where an unwinder begins */
+	bool has_claimless; /* a jump of it does not claim rings for threads that it does not know */
+};
+
+struct stand_alone_facts stand_alone_look(const struct process *p);
+
 /*
  * Rings for threads to come; and the kernel is asked, by @held's thread, that a child begins with its gate shut. -errno: it cannot be;
  * -ENOTSUP: it has to be traced, for what *ret_why says, a word that stays.
  */
-int stand_alone_prepare(struct plant *plant, const struct held *held, const char **ret_why,
+int stand_alone_prepare(struct plant *plant, const struct held *held,
+			const struct stand_alone_facts *facts, const char **ret_why,
 			struct ubp_err *err);
 
 /*

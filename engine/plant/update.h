@@ -13,8 +13,17 @@
 #include "arch/arch.h"
 #include "engine/os/maps.h"
 #include "engine/space/return_way.h"
+#include "engine/space/space.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
+
+/* Where there is very much to be planted, nobody stands still for all of it (plant_ahead.c). */
+enum update_part {
+	UPDATE_ALL,
+	UPDATE_GUARD, /* only the guard, and areas with room for what was found ahead */
+	UPDATE_PIECE, /* some of what is ready, and more is to come */
+	UPDATE_LAST,  /* the last of it */
+};
 
 struct update {
 	struct plant *plant;
@@ -24,9 +33,11 @@ struct update {
 	struct ubp_regs at;
 	bool is_stopped_at; /* .at was told by the caller: the thread is in a stop of ours */
 	bool is_attaching;  /* what struct plant says, which is for this call alone */
+	bool in_pieces;     /* the same */
 	struct maps maps;
 	struct added *added; /* probes joined to sites by this call */
 	size_t n_added;
+	unsigned n_buried; /* of the space's sites, when all of these were some of them */
 	struct ubp_err *err;
 	bool has_facts; /* .facts: what goes for all return probes of the process */
 	struct return_facts facts;
@@ -36,6 +47,16 @@ struct update {
 	bool has_passed_over; /* it did without a probe that could not be had then */
 	struct area *area;    /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
+	struct provided *provided; /* of update_provide() */
+	size_t n_provided;
+	enum update_part part;
+};
+
+/* Room in an area that was mapped before it is used, for what lies in [lo, hi). */
+struct provided {
+	struct area *area;
+	uint64_t lo, hi;
+	struct area_room room;
 };
 
 struct added {
@@ -44,6 +65,7 @@ struct added {
 	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
 	unsigned watches;
 	bool is_new;     /* the site was made for it */
+	bool is_ready;   /* its slot is written, and is in the guard's table */
 	bool is_written; /* the breakpoint was written for it */
 };
 
@@ -61,7 +83,15 @@ bool update_is_buried(const struct update *u, const struct site *site);
 /* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
  * and plant_settle() is next. */
 int sharers_guard(struct update *u, struct ubp_err *err);
-/* Begin with what plant_look_ahead() has found, if it was for this space. */
+/* Slots for all new sites; still no breakpoint. Without a thread that is held: in areas of update_provide(). */
+int update_prepare(struct update *u, struct ubp_err *err);
+/* Only the areas, whose room is promised to these sites. What was provided is known (.provided) if that fails. */
+int update_provide(struct update *u, struct ubp_err *err);
+/* Begin with what plant_look_ahead() has found, if it was for this space: all of it, or a part (.part). */
 void update_take_ahead(struct update *u);
+/* UPDATE_GUARD: update_provide() for what was found. */
+int update_provide_ahead(struct update *u, struct ubp_err *err);
+/* What was found ahead does not serve: all is done at once. */
+void update_drop_ahead(struct update *u);
 
 #endif

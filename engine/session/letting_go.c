@@ -62,6 +62,7 @@ const char *letting_go_why_none(const struct ubp_session *s)
 /* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno; -ENOTSUP: for what .refused says. */
 static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
+	const struct stand_alone_facts facts = stand_alone_look(p);
 	struct held held;
 	struct ubp_regs regs;
 	int rc = attach_hold_one(&s->tracer, p, &held, err);
@@ -72,7 +73,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	tracer_stop_begin(&s->tracer);
 	rc = ubp_host_get_regs(held.tid, &regs);
 	if (rc == 0)
-		rc = stand_alone_prepare(&s->plant, &held, &s->letting.refused, err);
+		rc = stand_alone_prepare(&s->plant, &held, &facts, &s->letting.refused, err);
 	tracer_stop_end(&s->tracer);
 	held_let_go(&held);
 	return rc;

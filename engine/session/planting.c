@@ -11,12 +11,14 @@
 #include "engine/session/inside.h"
 #include "engine/session/tracing.h"
 #include "engine/trace/attach.h"
+#include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
-#define ATTACH_TRIES 20
+#define ATTACH_TRIES  20
+#define STOPS_BETWEEN 64
 
 /* Is it traced for the sake of other probes, or until the next try, so that it stays if nothing can be planted? */
 static bool is_to_stay(const struct ubp_session *s, pid_t pid)
@@ -36,13 +38,15 @@ static void plant_failed(struct ubp_session *s, const struct held *held)
 		release_process(s, pid);
 }
 
-static int plant_by(struct ubp_session *s, const struct held *held, struct ubp_err *err)
+static int plant_by(struct ubp_session *s, const struct held *held, bool in_pieces,
+		    struct ubp_err *err)
 {
 	int rc;
 
 	s->plant.is_attaching = true;
+	s->plant.in_pieces = in_pieces;
 	rc = session_plant(s, held, err);
-	s->plant.is_attaching = false;
+	s->plant.is_attaching = s->plant.in_pieces = false;
 	return rc;
 }
 
@@ -70,11 +74,11 @@ static int hold_and_plant(struct ubp_session *s, struct process *p, struct ubp_e
 			attach_undo(&s->tracer, pid);
 		return rc;
 	}
-	rc = plant_by(s, &held, err);
+	rc = plant_by(s, &held, !stays && !is_to_stay(s, pid), err);
 	if (rc == -EINPROGRESS && stays) {
 		rc = plant_settle(&s->plant, &s->tracer, p, err);
 		if (rc == 0 && held_lasts(&held))
-			rc = plant_by(s, &held, err);
+			rc = plant_by(s, &held, false, err);
 	}
 	attach_let_others_go(&s->tracer, others, n_others);
 	if (held_has_executed(&held))
@@ -106,18 +110,23 @@ int targets_plant_in(struct ubp_session *s, struct process *p, struct ubp_err *e
 	pid_t pid = p->pid;
 	int rc = hold_and_plant(s, p, err);
 
-	/* More than once: it may have executed a program, and have threads again. */
-	for (int tries = 0; rc == -EINPROGRESS && tries < ATTACH_TRIES; tries++) {
+	/* More than once: it may have executed a program, and have threads again. Or it is planted in pieces. */
+	for (int tries = 0; rc == -EINPROGRESS && tries < ATTACH_TRIES;
+	     tries += !plant_has_pieces(&s->plant)) {
+		tracer_poll(&s->tracer, STOPS_BETWEEN);
 		p = map_get(&s->tracer.processes, (uint64_t)pid);
 		rc = p ? plant_settle(&s->plant, &s->tracer, p, err) : -ESRCH;
 		p = map_get(&s->tracer.processes, (uint64_t)pid);
 		if (!p)
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
-		if (rc == 0)
+		if (rc == 0) {
+			plant_get_ready(&s->plant, p->space, task_live_thread(pid));
 			rc = hold_and_plant(s, p, err);
-		else if (!space_is_shared(p->space) && !is_to_stay(s, pid))
+		} else if (!space_is_shared(p->space) && !is_to_stay(s, pid)) {
 			release_process(s, pid);
+		}
 	}
+	plant_forget_ahead(&s->plant);
 	return rc;
 }
 

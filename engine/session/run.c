@@ -57,11 +57,10 @@ void session_end(struct ubp_session *s)
 int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err *err)
 {
 	bool was_unguarded = plant_is_unguarded(held->t->process->space);
-	size_t n = 0;
 	int rc;
 
 	tracer_stop_begin(&s->tracer);
-	rc = plant_update(&s->plant, held, &n, err);
+	rc = plant_update(&s->plant, held, err);
 	tracer_stop_end(&s->tracer);
 	if (rc == 0 && held_lasts(held)) {
 		tell_planted(s, held->t->process, was_unguarded);

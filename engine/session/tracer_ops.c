@@ -12,6 +12,7 @@
 #include "engine/plant/births.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/leave.h"
+#include "engine/plant/plant.h"
 #include "engine/plant/stand_alone.h"
 #include "engine/plant/upgrade.h"
 #include "engine/returns/ends.h"
@@ -247,6 +248,7 @@ static void on_space_gone(void *ctx, struct space *space)
 	struct ubp_session *s = ctx;
 
 	stacks_space_gone(s, space);
+	plant_space_gone(&s->plant, space);
 	plant_forget(space);
 }
 

@@ -80,20 +80,14 @@ struct site_hop {
 	bool has_all; /* whatever breakpoints */
 };
 
+/* What is looked at in all of them comes first: there may be very many. */
 struct site {
 	uint64_t vaddr;
-	uint64_t dev, ino; /* of the file mapped there */
-	uint64_t foffset;
 	enum site_rung rung;
+	unsigned watches; /* enum site_watch: what it tells ubp itself */
 	bool planted;     /* the breakpoint is in place */
 	bool rests;       /* it is out for now: nobody needs it (watch.c) */
-	unsigned watches; /* enum site_watch: what it tells ubp itself */
-	struct displaced_insn insn;
-	uint64_t slot; /* 0: none (in place) */
-	struct slot_code code;
-	/* WATCH_SIGACTION: the jump to the guard's code that is to stand here instead of a breakpoint. */
-	uint8_t patch[UBP_INSN_MAX];
-	uint8_t patch_len; /* 0: there is no such jump */
+	uint8_t patch_len; /* of .patch; 0: there is none */
 	bool is_patched;   /* that jump is in place */
 	bool is_spared;    /* neither that jump nor a breakpoint can stand here */
 	bool is_first; /* its probes have leads, and yet a breakpoint stands at the lead (first.c) */
@@ -101,17 +95,24 @@ struct site {
 	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
-	/* Detours for the probes of before, the newest first: no jump leads there, but threads may be in them. */
-	struct site_jump *old_jumps;
-	/* Of a place that is watched alone, the window of a jump (plant/watched_windows.h); NULL: none was looked for. */
-	const struct uprobe_window *window;
-	struct site_hop hop;
-	/* Why it is no jump, for good; NULL: it is one, or may become one. */
-	const char *no_jump;
 	struct uprobe **probes; /* in order of definition, with a reference to each */
 	size_t n_probes;
-	struct site_exit *exits; /* in order of their probes' definition, with a reference */
 	size_t n_exits;
+	struct site_exit *exits; /* in order of their probes' definition, with a reference */
+	/* Why it is no jump, for good; NULL: it is one, or may become one. */
+	const char *no_jump;
+	/* Of a place that is watched alone, the window of a jump (plant/watched_windows.h); NULL: none was looked for. */
+	const struct uprobe_window *window;
+	/* Detours for the probes of before, the newest first: no jump leads there, but threads may be in them. */
+	struct site_jump *old_jumps;
+	uint64_t dev, ino; /* of the file mapped there */
+	uint64_t foffset;
+	uint64_t slot; /* 0: none (in place) */
+	struct displaced_insn insn;
+	struct slot_code code;
+	/* WATCH_SIGACTION: the jump to the guard's code that is to stand here instead of a breakpoint. */
+	uint8_t patch[UBP_INSN_MAX];
+	struct site_hop hop;
 	struct site *next_dead;
 };
 
@@ -153,9 +154,11 @@ struct plant_space {
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
+	uint64_t alone_seen_ns; /* stand_alone.c: .changed_ns when all sites were seen to need no tracer */
 	bool forgot;       /* plant_forgot() */
 	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
 	struct site *dead; /* sites that are no longer mapped: return instances name them */
+	unsigned n_buried; /* of them, ever */
 	struct plant_left left; /* what could not be taken out */
 	bool keeps_guard; /* some process in it could not give it back, and may call it (leave.c) */
 	bool is_unhooked;                   /* plant_unhook() was called (leave.c) */

@@ -65,6 +65,7 @@ struct plant {
 	char **texts;
 	size_t n_texts;
 	bool is_attaching;            /* a thread of each process in the memory is held */
+	bool in_pieces; /* one that runs, and in which nothing stays if some of it fails: very much may be planted in several steps */
 	struct hook_file *hook_files; /* hooks.c: what is known of files */
 	struct call_file *call_files; /* sigaction.c: what is known of files */
 	struct watched_place *watched; /* watched_windows.c: of its own that jump */
