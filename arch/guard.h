@@ -221,6 +221,7 @@ struct guard_gate {
 	 */
 	uint64_t alone;
 };
+#define UBP_ALONE_REFUSED 4
 
 _Static_assert(sizeof(struct guard_data) <= UBP_GUARD_GATE, "one page");
 _Static_assert(offsetof(struct guard_data, n_sharers) == 3224 &&

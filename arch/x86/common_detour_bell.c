@@ -111,15 +111,29 @@ static void if_traced(struct gen *g, label_t fixup, label_t then)
 	emit_set(e, not_yet);
 }
 
+/* To @refused if the tracer has said that it cannot come (UBP_ALONE_REFUSED) since rdx was taken. rax: the word gate.alone. */
+static void if_refused(struct gen *g, label_t refused)
+{
+	label_t on = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_alu(e, OP_W, ALU_CMP, G_AX, UBP_ALONE_REFUSED);
+	emit_jcc(e, COND_B, on);
+	emit_rr(e, OP_CMP | OP_W, G_AX, G_DX);
+	emit_jcc(e, COND_NE, refused);
+	emit_set(e, on);
+}
+
 void x86_bell(struct gen *g, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
-	label_t again, come = emit_label(e);
+	label_t again, come = emit_label(e), in_vain = emit_label(e);
 
 	x86_find_base(g, traced, leave);
 	if (g->plan->filters)
 		unless_filter(g, leave);
 	if_traced(g, traced, traced);
+	emit_rr(e, OP_LOAD | OP_W, G_DX, G_AX);
 	if (!g->plan->scans)
 		unless_thread(g, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
@@ -127,10 +141,12 @@ void x86_bell(struct gen *g, label_t traced, label_t leave)
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
 	if_traced(g, leave, come);
+	if_refused(g, in_vain);
 	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
+	emit_set(e, in_vain);
 	x86_count_in_head(g, offsetof(struct ring_head, in_vain), leave);
 	x86_count_in_head(g, offsetof(struct ring_head, heard), leave);
 	emit_jmp(e, leave);

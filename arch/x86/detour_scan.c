@@ -52,7 +52,7 @@ static void look(struct gen *g, label_t trap, label_t leave)
 }
 
 static const struct gen_bell bell = {
-	.regs = 1u << G_AX | 1u << G_CX | 1u << R_BASE,
+	.regs = 1u << G_AX | 1u << G_CX | 1u << G_DX | 1u << R_BASE,
 	.ring = x86_bell,
 };
 

@@ -42,7 +42,7 @@
 #include "engine/trace/tracer.h"
 
 /* guard_gate.alone */
-enum { ALONE = 1, ALONE_SOON = 2, ALONE_REFUSED = 4 };
+enum { ALONE = 1, ALONE_SOON = 2 };
 
 #define AWAIT_NS 2000000000ULL
 
@@ -266,7 +266,7 @@ void stand_alone_refuse(struct process *p)
 {
 	uint64_t n = ++p->probes->n_refused;
 
-	(void)set_alone(p->space, p->pid, ALONE + n * ALONE_REFUSED);
+	(void)set_alone(p->space, p->pid, ALONE + n * UBP_ALONE_REFUSED);
 }
 
 int stand_alone_settle(struct tracer *tracer, struct process *p)
