@@ -47,6 +47,11 @@ struct arch_jump {
 	 * is not to be had. */
 	bool (*take_pun)(struct window *window, uint8_t n_prefix,
 			 const uint8_t *behind);
+	/*
+	 * Has @insn the same effect wherever it stands, and makes it no fault but where the stack is gone? Then a detour may carry
+	 * it out in front of a return (detour_plan.run_up). NULL: there are no such detours.
+	 */
+	bool (*runs_anywhere)(const struct displaced_insn *insn);
 	/* Does nothing that stands behind @insn run, unless somebody jumps there? Where there is .find_short. */
 	bool (*ends_flow)(const struct displaced_insn *insn);
 	/*

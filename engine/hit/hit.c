@@ -437,7 +437,7 @@ static struct site *find_behind(const struct space *space, uint64_t vaddr)
 	for (unsigned len = 1; len <= sizeof(((struct lead *)0)->bytes); len++) {
 		struct site *site = plant_site_at(space, vaddr + len);
 
-		if (site && site->planted && site->n_probes &&
+		if (site && site->planted && site->n_probes && !site->run_up &&
 		    site_behind(site, site->probes[0]) == len)
 			return site;
 	}

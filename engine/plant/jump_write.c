@@ -14,12 +14,12 @@
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
-#include "engine/plant/bell.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/site_counts.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/jump_part.h"
@@ -283,7 +283,7 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
 enum step { STEP_HOP, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
 /*
- * A bell in front of a call (bell.h) has no breakpoint. It stands on one instruction, so it is written all at once, in the
+ * A bell in front of a call (bell.h), and a run-up (run_up.h), has no breakpoint. It stands on one instruction, so it is written all at once, in the
  * last step, as it is taken out.
  */
 
@@ -336,26 +336,27 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
 	case STEP_TAIL:
 		/* It may be as long as a breakpoint. */
-		return jump->jump_len == n || bell_is_call(site) ||
+		return jump->jump_len == n || jump_is_whole(site, jump) ||
 		       write_bytes(space, code, site->vaddr + n, jump->bytes + n,
 				   jump->jump_len - n);
 	case STEP_FIRST:
 		return write_bytes(space, code, site->vaddr, jump->bytes,
-				   bell_is_call(site) ? jump->jump_len : n);
+				   jump_is_whole(site, jump) ? jump->jump_len : n);
 	}
 	return false;
 }
 
-static bool is_ready(const struct space *space, struct page_edit *edit, const struct site *site,
-		     enum step step)
+static bool is_ready(const struct space *space, struct page_edit *edit,
+		     const struct jump_try *try, enum step step)
 {
+	const struct site *site = try->site;
 	const struct ubp_arch *arch = space->arch;
 	const uint8_t *now;
 
 	/* It may have been unmapped while its threads were stopped; from then on it is there. */
 	if (step == STEP_HOP && plant_site_at(space, site->vaddr) != site)
 		return false;
-	if (bell_is_call(site)) {
+	if (jump_is_whole(site, try->jump)) {
 		now = page_edit_at(edit, site->vaddr, site->insn.len);
 		return now && memcmp(now, site->insn.bytes, site->insn.len) == 0;
 	}
@@ -373,7 +374,7 @@ static void give_up(const struct space *space, struct jump_try *try, const char 
 {
 	const struct site *site = try->site;
 	struct site_jump *jump = try->jump;
-	size_t n = bell_is_call(site) ? 0 : space->arch->swbp.len;
+	size_t n = jump_is_whole(site, jump) ? 0 : space->arch->swbp.len;
 
 	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
 	    jump->jump_len == n ||
@@ -406,12 +407,12 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
 			memcmp(now, code.code, code.len) == 0);
 	case STEP_TAIL:
-		return bell_is_call(try->site) ||
+		return jump_is_whole(try->site, try->jump) ||
 		       (mem_peek(&space->mem, try->site->vaddr + n, now, jump->jump_len - n) ==
 				jump->jump_len - n &&
 			memcmp(now, jump->bytes + n, jump->jump_len - n) == 0);
 	case STEP_FIRST:
-		n = bell_is_call(try->site) ? jump->jump_len : n;
+		n = jump_is_whole(try->site, try->jump) ? jump->jump_len : n;
 		return mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
 		       memcmp(now, jump->bytes, n) == 0;
 	}
@@ -429,12 +430,12 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 
 		if (!try->jump)
 			continue;
-		if (!is_ready(space, &edits->code, try->site, step)) {
+		if (!is_ready(space, &edits->code, try, step)) {
 			edits_end(edits);
 			give_up(space, try, why_in_it);
 			continue;
 		}
-		try->jump->is_begun |= step >= (bell_is_call(try->site) ? STEP_FIRST : STEP_TAIL);
+		try->jump->is_begun |= step >= (jump_is_whole(try->site, try->jump) ? STEP_FIRST : STEP_TAIL);
 		if (!write_step(space, edits, try->site, try->jump, step)) {
 			edits_end(edits);
 			give_up(space, try, why_not_written);

@@ -300,7 +300,7 @@ static void note_done(const struct update *u)
 		const struct added *a = &u->added[i];
 
 		any |= a->is_written;
-		if (a->probe)
+		if (a->probe && !a->run_up)
 			count_site(a->site, a->probe, a->func_vaddr != 0);
 		/* Or one is just being made, for those that were there. */
 		if (jump_is_stale(a->site) || (a->probe && !a->is_new && is_change))
@@ -355,7 +355,7 @@ static size_t count_probe_sites(const struct plant_space *ps)
 	void *value;
 
 	while (map_next(&ps->sites, &pos, NULL, &value))
-		n += site_is_probed(value);
+		n += site_is_probed(value) && !((const struct site *)value)->run_up;
 	return n;
 }
 

@@ -175,7 +175,9 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 {
 	const struct space *space = held->t->process->space;
 	const struct arch_jump *arch = &space->arch->jump;
-	const struct pun *pun = site->n_probes ? &site->probes[0]->window.pun : NULL;
+	const struct pun *pun = site->n_probes && !site->run_up
+					? &site->probes[0]->window.pun
+					: NULL;
 	struct window window = { 0 };
 	int rc = -ERANGE;
 

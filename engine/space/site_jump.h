@@ -27,6 +27,7 @@ struct site_jump {
 	uint8_t jump_len;
 	uint8_t n_prefix; /* of them (struct pun) */
 	uint8_t reach; /* bytes that are read as the jump: more, if it is a punned one */
+	uint8_t run_up; /* bytes from it to the ret that it catches returns at (struct site); 0: it is for another site */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
 		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */
