@@ -110,11 +110,20 @@ for ((i = 0; i < rounds; i++)); do
 	fi
 	alive
 done
+# What a killed one has left, and the others, is all out.
+trace -o events.txt "${DEFS[@]}" -p "$PID"
+wait_for events.txt ' deep: '
+trace_stop
+read -r text_at text_off text_len <<< "$(objdump -h rets | sed -nE 's/^ *[0-9]+ \.text +([0-9a-f]+) +([0-9a-f]+) +[0-9a-f]+ +([0-9a-f]+) .*/\2 \3 \1/p')"
+pages=$((16#$text_len / 4096))
+dd if="/proc/$PID/mem" bs=4096 skip=$((16#$text_at / 4096)) count=$pages of=text.mem 2> dd.err || fail "its code cannot be read: $(cat dd.err)"
+dd if=rets bs=4096 skip=$((16#$text_off / 4096)) count=$pages of=text.file 2> dd.err || fail "$(cat dd.err)"
+cmp text.mem text.file || fail "its code is not what it was"
 go
 finish
 [ "$LAST" = "bad 0" ] || fail "it says '$LAST'"
 [ -s profile ] || fail "no profile"
 
-# --- in a child that is not followed, and after all: the program's code is what it was
+# --- in children
 "$UPROBE" --lossless -o out.txt -e 'r:t/small ./rets:main.small r=$retval:s64' -- sh -c './rets; ./rets' > stdout.txt 2> err.txt || fail "ended with $?"
 [ "$(cat stdout.txt)" = $'bad 0\nbad 0' ] || fail "they say '$(cat stdout.txt)'"
