@@ -138,7 +138,7 @@ const char *describe_explain(struct definitions *defs, size_t i)
 	const struct spec_probe *spec = probes_spec(defs, i);
 	struct defined_probe *p = defs->probes[i];
 	int settled = p->explain ? 0 : windows_settle(defs);
-	char *way = p->explain ? NULL : explain_return(p, defs->opt.no_jumps != NULL);
+	char *way = p->explain ? NULL : explain_return(p, defs->opt.no_jumps || defs->opt.beside_kernel);
 	char *rung = p->explain ? NULL : explain_rung(defs, p->uprobe);
 
 	if (settled == 0 && !p->explain &&

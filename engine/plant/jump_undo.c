@@ -461,7 +461,7 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	if (site->rung == SITE_JUMPED)
 		count_jump(site, false);
 	site->rung = SITE_BOOSTED;
-	if (is_whole) {
+	if (is_whole && jump->is_begun) {
 		site->rests = bell_is_call(site) || site->run_up;
 		site->planted = false;
 	}

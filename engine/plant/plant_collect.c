@@ -98,7 +98,7 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	if (site && is_joined(site, &what))
 		return 0;
 	if (site && site->run_up && !what.run_up)
-		run_up_give_way(ps, site);
+		run_up_give_way(site);
 	if (site && is_outdated(u, site))
 		return ubp_fail(err, EBUSY,
 				"code at 0x%lx in process %d has changed since it was probed",

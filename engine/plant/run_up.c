@@ -8,7 +8,6 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
-#include "engine/plant/jump_priv.h"
 #include "engine/plant/neighbour.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
@@ -37,17 +36,12 @@ bool run_up_fits(const struct space *space, struct mem_view *view, const struct 
 			 memcmp(now, its_exit->run_up_code, its_exit->run_up) == 0);
 }
 
-void run_up_give_way(struct plant_space *ps, struct site *site)
+void run_up_give_way(struct site *site)
 {
 	while (site->n_probes)
 		uprobe_put(site->probes[--site->n_probes]);
 	site->run_up = 0;
 	site->no_jump = NULL;
-	if (!site->jump || site->jump->is_begun)
-		return;
-	jump_forget_traps(ps, site->jump);
-	jump_free(site->jump);
-	site->jump = NULL;
 }
 
 struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr)

@@ -38,8 +38,8 @@ bool run_ups_are_wanted(const struct plant *plant, const struct space *space);
 bool run_up_fits(const struct space *space, struct mem_view *view, const struct site *ret,
 		 const struct uprobe_exit *its_exit);
 
-/* Something else is to stand at @site: it is no run-up any more. A jump of it is taken back later (renew.h). */
-void run_up_give_way(struct plant_space *ps, struct site *site);
+/* Something else is to stand at @site: it is no run-up any more. Its jump, which has other probes now, is for others to take back (renew.h). */
+void run_up_give_way(struct site *site);
 
 /* The site whose jump is for a run-up that @vaddr is in, or ends in; or that was one's, and is another's now. NULL: there is none. */
 struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr);
