@@ -110,6 +110,13 @@ for ((i = 0; i < rounds; i++)); do
 	fi
 	alive
 done
+# Probes that come to the run-up, behind its start and to the ret, and go, while the jump is there.
+others=("r:t/again ./rets:main.small")
+for at in "${AT[@]}"; do others+=("p:t/there ./rets:main.small+$((16#$at - 16#$START))"); done
+for other in "${others[@]}"; do
+	"$TOOLS/live_probes" "$PID" 2 'r:t/small ./rets:main.small' "$other" > out.txt 2> err.txt || fail "live_probes: $other: ended with $?"
+	alive
+done
 # What a killed one has left, and the others, is all out.
 trace -o events.txt "${DEFS[@]}" -p "$PID"
 wait_for events.txt ' deep: '
