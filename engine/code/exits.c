@@ -90,18 +90,25 @@ static void note_last(struct walk *w, const struct displaced_insn *insn, bool ma
 	last->end = insn->vaddr + insn->len;
 }
 
-/* From the nearest instruction on that is as long as a jump. */
+/*
+ * From the nearest instruction on that is as long as a jump; else, as a jump but for its last byte, which another instruction of the run-up begins
+ * with (a punned jump).
+ */
 static uint8_t run_up_to(const struct walk *w, uint64_t elf_vaddr)
 {
 	const struct last *last = &w->last;
-	size_t len = 0;
+	size_t len = 0, punned = 0;
 
 	for (size_t i = 0; i < last->n && last->end == elf_vaddr; i++) {
 		len += last->len[i];
+		if (len > UBP_RUN_UP_MAX)
+			break;
 		if (last->len[i] >= UBP_HOP_LEN)
-			return len <= UBP_RUN_UP_MAX ? (uint8_t)len : 0;
+			return (uint8_t)len;
+		if (i && !punned && last->len[i] == UBP_HOP_LEN - 1)
+			punned = len;
 	}
-	return 0;
+	return (uint8_t)punned;
 }
 
 static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind kind)

@@ -274,9 +274,11 @@ static void find_run_up(const struct uprobe *u, struct object *object, struct up
 
 	ubp_err_reset(&ignored);
 	if (foffset < u->foffset + UBP_WINDOW_MAX ||
-	    object_window(object, foffset, &window, &ignored) < 0 || window.n != 1 ||
+	    object_window_run_up(object, foffset, &window, &ignored) < 0 ||
 	    object_read(object, foffset, e->run_up_code, len) != len)
 		e->run_up = 0;
+	else
+		e->pun = window.pun;
 	e->run_up_due = false;
 }
 

@@ -423,7 +423,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		return "out of memory";
 	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
 		jump_free(jump);
-		return site->probes[0]->window.pun.n_fixed ? pun_why_none : why_no_hop;
+		return jump_pun(site)->n_fixed ? pun_why_none : why_no_hop;
 	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);

@@ -175,9 +175,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 {
 	const struct space *space = held->t->process->space;
 	const struct arch_jump *arch = &space->arch->jump;
-	const struct pun *pun = site->n_probes && !site->run_up
-					? &site->probes[0]->window.pun
-					: NULL;
+	const struct pun *pun = jump_pun(site);
 	struct window window = { 0 };
 	int rc = -ERANGE;
 
@@ -185,8 +183,9 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 		return 0;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
 	for (uint8_t n = pun->n_prefix; n < window.jump_len && rc < 0 && rc != -ESRCH; n++) {
-		/* More of what follows is a part of it then. */
+		/* More of what follows is a part of it then: of a run-up, the ret, where a breakpoint stands. */
 		if (!arch->take_pun(&window, n, pun->fixed) ||
+		    (n > pun->n_prefix && site->run_up) ||
 		    (n > pun->n_prefix &&
 		     neighbour_of(space->plant, site,
 				  (size_t)window.jump_len + window.pun.n_fixed)))

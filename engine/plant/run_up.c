@@ -98,6 +98,22 @@ static int find_before(const struct ubp_arch *arch, const uint8_t *code, const s
 	return 0;
 }
 
+static int find_jumped(const struct ubp_arch *arch, const uint8_t *code, const struct site *site,
+		       struct window *jumped, struct ubp_err *err)
+{
+	const struct pun *pun = &site->hop.pun;
+	size_t len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
+	int rc;
+
+	if (!pun->n_fixed)
+		return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
+	if (len + pun->n_fixed > site->run_up || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
+		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
+	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped, err);
+	jumped->pun = *pun;
+	return rc;
+}
+
 int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,
 		struct run_up *ret_run_up, struct ubp_err *err)
 {
@@ -114,7 +130,7 @@ int run_up_find(const struct space *space, struct mem_view *view, const struct s
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	rc = find_before(arch, code, site, &r->before, err);
 	if (rc == 0)
-		rc = arch->jump.find(code, site->insn.len, 0, site->vaddr, &r->jumped, err);
+		rc = find_jumped(arch, code, site, &r->jumped, err);
 	if (rc < 0)
 		return rc;
 	r->ret = (struct window){

@@ -69,6 +69,8 @@ void jump_free(struct site_jump *jump);
 void jump_free_all(struct site *site);
 /* It is to record what its site has now. 0 or -ENOMEM. */
 int jump_take_probes(struct site_jump *jump, const struct site *site);
+/* The punned jump that @site is to get, as far as its file tells. NULL, or .n_fixed 0: none. */
+const struct pun *jump_pun(const struct site *site);
 /* Has its site other probes than when it was made? */
 bool jump_is_stale(const struct site *site);
 /* The next of a site's jumps, NULL begins: the one that stands, then old ones. NULL: there is none. */

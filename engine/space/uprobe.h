@@ -78,6 +78,7 @@ struct uprobe_exit {
 	uint8_t run_up;
 	bool run_up_due; /* nobody has looked whether a jump can: plant_options.find_run_ups */
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
+	struct pun pun; /* .n_fixed: it is a punned jump */
 };
 
 /* Can a jump stand there, as far as the file tells? */

@@ -322,7 +322,7 @@ static void exits_are(struct object *object, const struct object_symbol *symbol,
 	free(exits.exits);
 }
 
-/* What stands in front of a ret, that a jump could stand on: of one instruction that is as long, and no more. */
+/* What stands in front of a ret, that a jump could stand on: one instruction that is as long, or a byte shorter. */
 static void test_run_ups(void **state)
 {
 	static const struct {
@@ -331,7 +331,7 @@ static void test_run_ups(void **state)
 	} rows[] = {
 		{ "run_up", "run_up_9", 9 },
 		{ "run_up", "run_up_10", 10 },
-		{ "run_up", "run_up_none", 0 },
+		{ "run_up", "run_up_5", 5 }, /* a punned one */
 		{ "run_up", "run_up_faults", 0 },
 		{ "run_up_nosplit", "run_up_nosplit_9", 9 },
 	};
@@ -358,9 +358,11 @@ static void test_run_ups(void **state)
 		if (!rows[i].run_up)
 			continue;
 		/* There may be no stack for its detour. */
-		assert_int_equal(object_window(object, foffset - rows[i].run_up, &window, &err),
+		assert_int_equal(object_window_run_up(object, foffset - rows[i].run_up, &window,
+						      &err),
 				 strstr(rows[i].name, "nosplit") ? -EOPNOTSUPP : 0);
 		assert_int_equal(window.n, 1);
+		assert_int_equal(window.pun.n_fixed, rows[i].run_up == 5);
 	}
 	object_free(object);
 }
