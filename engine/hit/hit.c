@@ -249,7 +249,7 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	}
 	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
 		return_look_landed(t, regs->r[arch->reg.sp]);
-	if (site_is_probed(site) && !site->is_moved) {
+	if (site_is_probed(site) && !site->is_moved && !site->run_up) {
 		stop_count_site(site);
 		probes_at(hit, t, site, regs);
 	}

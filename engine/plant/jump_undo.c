@@ -17,13 +17,13 @@
 #include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/rings.h"
-#include "engine/plant/run_up.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/returns/hijack.h"
@@ -46,7 +46,7 @@
 #define HOP_TRIES 8
 
 /*
- * As it was written (jump_write.c), backwards: a breakpoint first, whose slot leads to the
+ * As it was written (jump_steps.c), backwards: a breakpoint first, whose slot leads to the
  * copy of the window; what is behind it; what it stands on.
  */
 enum step { STEP_BREAKPOINT, STEP_TAIL, STEP_FIRST };
@@ -72,10 +72,10 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 	if (!at || memcmp(at, first, n) != 0 ||
 	    (step != STEP_FIRST && memcmp(at + n, jump->bytes + n, len - n) != 0) ||
 	    (step == STEP_FIRST && memcmp(at + n, jump->orig + n, len - n) != 0) ||
-	    (step != STEP_BREAKPOINT && jump_is_whole(site, jump)))
+	    (step != STEP_BREAKPOINT && bell_is_call(site)))
 		return;
-	if (jump_is_whole(site, jump)) {
-		/* No breakpoint stands there for a moment: see jump_write.c. */
+	if (bell_is_call(site)) {
+		/* No breakpoint stands there for a moment: see jump_steps.c. */
 		memcpy(at, jump->orig, len);
 		if (crosses)
 			(void)mem_write(&space->mem, tid, site->vaddr, at, len);
@@ -444,16 +444,19 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	const struct ubp_arch *arch = space->arch;
 	struct site_jump *jump = site->jump;
 	size_t n = arch->swbp.len;
-	bool is_whole = jump_is_whole(site, jump);
+	bool is_bell = bell_is_call(site);
 	int rc = 0;
 
-	if (jump->is_begun && is_whole)
+	if (jump->is_begun && is_bell)
 		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, jump->jump_len);
 	else if (jump->is_begun)
 		rc = mem_write(&space->mem, 0, site->vaddr, arch->swbp.code, n);
-	if (rc == 0 && jump->is_begun && !is_whole && jump->jump_len > n)
+	if (rc == 0 && jump->is_begun && !is_bell && jump->jump_len > n)
 		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
 			       jump->jump_len - n);
+	/* It had no breakpoint before. */
+	if (rc == 0 && jump->is_begun && jump->run_up)
+		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, n);
 	if (rc == 0)
 		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
 	if (rc < 0)
@@ -461,8 +464,8 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	if (site->rung == SITE_JUMPED)
 		count_jump(site, false);
 	site->rung = SITE_BOOSTED;
-	if (is_whole && jump->is_begun) {
-		site->rests = bell_is_call(site) || site->run_up;
+	if (is_bell || (jump->is_begun && jump->run_up)) {
+		site->rests = is_bell || site->run_up;
 		site->planted = false;
 	}
 	jump->is_begun = jump->is_written = false;

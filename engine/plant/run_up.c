@@ -9,6 +9,7 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/plant/neighbour.h"
+#include "engine/space/site_jump.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"

@@ -3,8 +3,8 @@
 
 /*
  * Run-ups (arch/detour.h): where returns are caught at ret instructions, a site of its own stands at the start of each run-up, for the same
- * probes. It is a jump or nothing: never a breakpoint, and all of it is written at once, for it stands on one instruction. The ret has its
- * breakpoint all the time, and has all hits of those who do not come by that jump.
+ * probes. It is a jump or nothing; a breakpoint stands there only while the jump is written or taken out, and its hits are nobody's. The ret
+ * has its breakpoint all the time, and has all hits of those who do not come by that jump.
  */
 
 #ifndef UBP_PLANT_RUN_UP_H
@@ -15,8 +15,6 @@
 #include <stdint.h>
 
 #include "arch/detour.h"
-#include "engine/plant/bell.h"
-#include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 
 struct mem_view;
@@ -24,12 +22,6 @@ struct place;
 struct plant;
 struct ubp_err;
 struct uprobe_exit;
-
-/* Is the jump of @site written, and taken out, all at once, without a breakpoint before or behind it? */
-static inline bool jump_is_whole(const struct site *site, const struct site_jump *jump)
-{
-	return bell_is_call(site) || (jump && jump->run_up);
-}
 
 /* Are there to be any in @space? */
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space);

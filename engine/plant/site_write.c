@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
-#include "engine/plant/run_up.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/site.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -139,7 +139,7 @@ static int put_back(const struct space *space, pid_t tid, const struct site *sit
 {
 	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 
-	if (p->is_jump && jump_is_whole(site, site->jump))
+	if (p->is_jump && bell_is_call(site))
 		mem_writes_add(&writes, site->vaddr, p->orig, p->len);
 	else if (p->is_jump)
 		put_back_jump(space->arch, &writes, site, p);
