@@ -438,6 +438,8 @@ struct arch_call {
 	/* What the call of the kernel at @call does, behind @before bytes of code that may be read. *ret_back: so far in front of it a
 	 * bell may stand. NULL: that cannot be told. */
 	enum ubp_call_kind (*kind)(const uint8_t *call, size_t before, size_t *ret_back);
+	/* How the C library's vfork() begins, which pops its return address: two instructions, the second of which loads the number. */
+	struct ubp_known_insn vfork_begin;
 	struct ubp_known_insn ptrace_number, exec_numbers[2], birth_numbers[4], kernel_calls[2],
 		ptracer_option;
 };

@@ -13,6 +13,7 @@
 struct displaced_insn;
 struct ubp_err;
 struct ubp_regs;
+struct pun;
 struct window;
 struct window_copy;
 
@@ -52,6 +53,11 @@ struct arch_jump {
 	 * it out in front of a return (detour_plan.run_up). NULL: there are no such detours.
 	 */
 	bool (*runs_anywhere)(const struct displaced_insn *insn);
+	/* Where such a jump at @vaddr that leads to @hop leads with breakpoints of others at these of its fixed bytes: bit by number. */
+	uint64_t (*pun_with)(const struct pun *pun, uint64_t vaddr, uint64_t hop,
+			     unsigned breakpoints);
+	/* A jump to anywhere, from anywhere: at most UBP_FAR_JUMP_MAX bytes. Returns its length. */
+	size_t (*build_far)(uint64_t to, uint8_t *ret_code);
 	/* Does nothing that stands behind @insn run, unless somebody jumps there? Where there is .find_short. */
 	bool (*ends_flow)(const struct displaced_insn *insn);
 	/*

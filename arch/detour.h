@@ -62,6 +62,8 @@ enum window_refusal {
  * leads there, from where one that reaches the detour has no room.
  */
 #define UBP_HOP_LEN 5
+/* A jump to anywhere. */
+#define UBP_FAR_JUMP_MAX 16
 #define UBP_HOPS    4
 
 struct hop {
@@ -75,11 +77,14 @@ struct hop {
  * that is mapped for that.
  */
 #define UBP_PUN_FIXED 4
+/* So many more places it may lead to, with breakpoints of others in these bytes. */
+#define UBP_PUN_ALSO 7
 
 struct pun {
 	uint8_t n_fixed;  /* bytes behind those of the window's jump that are read as a part of it; 0: it is none */
 	uint8_t n_prefix; /* bytes in front of its opcode, that do nothing */
 	uint8_t fixed[UBP_PUN_FIXED]; /* these, and what follows */
+	uint8_t starts; /* those at which an instruction may begin: bit by number */
 	uint32_t n;  /* addresses that it may lead to, one behind the other ... */
 	int64_t low; /* ... the first, from the window's start */
 };
@@ -204,8 +209,8 @@ struct detour_plan {
 	bool leaves_kernel_return;
 	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	/*
-	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), waits for it some time, and does
-	 * nothing else; .n_probes is 0. .stops: where somebody does, it takes its trap. With .scans, the same before the trap; and a child of
+	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), and waits for it some time; then come its
+	 * probes, if it has some. .stops: where somebody does, it takes its trap; .n_probes is 0. With .scans, the same before the trap; and a child of
 	 * a process that was let go of, whose gate is shut, takes that trap: its guard puts back what its mother's detours replaced.
 	 * .asks_sharing: a call of the kernel that makes a process asks only if that shares the memory, and so the rings.
 	 */

@@ -14,7 +14,8 @@
  *   leave:  restore, jump to the copy
  *   trap:   restore, breakpoint, the lead again, jump to the copy
  *
- * One without probes scans the stack instead, or asks the tracer to come, and leaves, or takes its trap.
+ * One without probes scans the stack instead, or asks the tracer to come, and leaves, or takes its trap. One with probes may ask the
+ * tracer to come first.
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
@@ -256,13 +257,22 @@ static void put_run_up(struct gen *g)
 		emit_bytes(&g->e, copy.code, copy.at[g->plan->run_up->n]);
 }
 
+/* Whether somebody comes or not: then its probes. */
+static void put_bell(struct gen *g)
+{
+	label_t on = emit_label(&g->e);
+
+	g->isa->scan->bell->ring(g, on, on);
+	emit_set(&g->e, on);
+}
+
 static void put_entry(struct gen *g, label_t copy, label_t back)
 {
 	struct ways ways = { .copy = copy };
 	label_t no_stack = emit_label(&g->e), trap;
 	size_t last;
 
-	begin(g, &ways, 0);
+	begin(g, &ways, g->plan->asks ? g->isa->scan->bell->regs : 0);
 	last = ways.n_order - 1;
 	g->out->entry_at = (uint32_t)g->e.len;
 	g->probe = g->plan->probes;
@@ -272,6 +282,8 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 	g->isa->save_first(g, g->early);
 	if (g->plan->run_up)
 		g->isa->returns->at_ret(g);
+	if (g->plan->asks)
+		put_bell(g);
 	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k <= last; k++) {
 		size_t i = ways.order[k];
@@ -402,7 +414,7 @@ static void put_block(struct gen *g)
 	g->high_bits = emit_label(&g->e);
 	emit_bytes(&g->e, g->out->copy.code, g->out->copy.len);
 	g->isa->align(&g->e);
-	if (g->plan->scans || g->plan->asks)
+	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
 	else
 		put_entry(g, copy, back);
@@ -466,11 +478,10 @@ static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 				       plan->trampoline && !plan->lead
 			       ? isa->check_plan(plan, err)
 			       : ubp_fail(err, EOPNOTSUPP, "nothing scans the stack");
-	if (plan->asks)
-		return plan->n_probes == 0 && !plan->lead
-			       ? isa->check_plan(plan, err)
-			       : ubp_fail(err, EOPNOTSUPP,
-					  "nothing but a place of ubp's own asks");
+	if (plan->asks && (plan->n_probes ? plan->stops : plan->lead != NULL))
+		return ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
+	if (plan->asks && plan->n_probes == 0)
+		return isa->check_plan(plan, err);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

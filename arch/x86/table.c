@@ -115,6 +115,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 				{ 5, { 0xb8, 58 } },
 				{ 5, { 0xb8, 56 } },
 				{ 5, { 0xb8, 0xb3, 0x01 } } },
+	.call.vfork_begin = { 6, { 0x5f, 0xb8, 58 } },                  /* pop %rdi; mov $58,%eax */
 	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
 	.call.kind = x86_call_kind,
@@ -135,6 +136,8 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.jump.find_punned = x86_find_punned,
 	.jump.take_pun = x86_take_pun,
 	.jump.runs_anywhere = x86_runs_anywhere,
+	.jump.pun_with = x86_pun_with,
+	.jump.build_far = x86_far_jump,
 	.lead.find = x86_find_lead,
 	.lead.stands = x86_lead_stands,
 	.slot.build_jump = x86_build_slot_jump,

@@ -223,7 +223,8 @@ bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind
 
 	if (n_free < 0 || n_free >= UBP_PUN_FIXED)
 		return false;
-	*pun = (struct pun){ .n_prefix = n_prefix,
+	*pun = (struct pun){ .starts = pun->starts,
+			     .n_prefix = n_prefix,
 			     .n_fixed = (uint8_t)(UBP_PUN_FIXED - n_free) };
 	memcpy(pun->fixed, behind, sizeof(pun->fixed));
 	for (int i = n_free; i < UBP_PUN_FIXED; i++)
@@ -231,6 +232,31 @@ bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind
 	pun->n = UINT32_C(1) << 8 * n_free;
 	pun->low = (int64_t)n_prefix + JUMP_LEN + (int32_t)distance;
 	return true;
+}
+
+uint64_t x86_pun_with(const struct pun *pun, uint64_t vaddr, uint64_t hop, unsigned breakpoints)
+{
+	uint64_t end = vaddr + pun->n_prefix + JUMP_LEN;
+	int n_free = UBP_PUN_FIXED - pun->n_fixed;
+	uint32_t distance = (uint32_t)(hop - end);
+
+	for (int i = 0; i < pun->n_fixed; i++) {
+		int shift = 8 * (n_free + i);
+
+		if (breakpoints >> i & 1)
+			distance = (distance & ~(UINT32_C(0xff) << shift)) |
+				   UINT32_C(0xcc) << shift;
+	}
+	return end + (uint64_t)(int64_t)(int32_t)distance;
+}
+
+size_t x86_far_jump(uint64_t to, uint8_t *ret_code)
+{
+	static const uint8_t jmp[] = { 0xff, 0x25, 0, 0, 0, 0 }; /* jmp *0(%rip) */
+
+	memcpy(ret_code, jmp, sizeof(jmp));
+	memcpy(ret_code + sizeof(jmp), &to, sizeof(to));
+	return sizeof(jmp) + sizeof(to);
 }
 
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,

@@ -7,6 +7,7 @@
 
 #include "arch/arch.h"
 #include "arch/detour.h"
+#include "engine/code/boundary.h"
 #include "engine/elf/object.h"
 #include "engine/elf/object_priv.h"
 
@@ -43,11 +44,26 @@ static bool may_be_free(const struct object *object, uint64_t elf_vaddr, const s
 	return low < (int64_t)start - (int64_t)ROOM;
 }
 
-bool puns_choose(const struct object *object, uint64_t elf_vaddr, const uint8_t *code,
-		 size_t len, struct window *window)
+/* Of the bytes at @foffset, those at which an instruction begins, or may begin. */
+static uint8_t find_starts(struct object *object, uint64_t foffset)
+{
+	uint8_t starts = 0;
+
+	for (unsigned i = 0; i < UBP_PUN_FIXED; i++) {
+		uint64_t ignored;
+
+		if (object_check_boundary(object, foffset + i, &ignored) != BOUNDARY_INSIDE)
+			starts |= (uint8_t)(1u << i);
+	}
+	return starts;
+}
+
+bool puns_choose(struct object *object, uint64_t elf_vaddr, uint64_t foffset,
+		 const uint8_t *code, size_t len, struct window *window)
 {
 	if (len < (size_t)window->jump_len + UBP_PUN_FIXED)
 		return false;
+	window->pun.starts = find_starts(object, foffset + window->jump_len);
 	for (uint8_t n_prefix = 0; n_prefix < window->jump_len; n_prefix++)
 		if (object->arch->jump.take_pun(window, n_prefix, code + window->jump_len) &&
 		    may_be_free(object, elf_vaddr, &window->pun))

@@ -15,9 +15,9 @@ struct window;
 
 /*
  * Choose what makes a punned jump of @window, whose instructions and length are known: @code, @len bytes, is what stands at
- * @elf_vaddr. False: none leads to where memory may be free, whatever the process has mapped.
+ * @elf_vaddr, at @foffset of the file. False: none leads to where memory may be free, whatever the process has mapped.
  */
-bool puns_choose(const struct object *object, uint64_t elf_vaddr, const uint8_t *code,
-		 size_t len, struct window *window);
+bool puns_choose(struct object *object, uint64_t elf_vaddr, uint64_t foffset,
+		 const uint8_t *code, size_t len, struct window *window);
 
 #endif

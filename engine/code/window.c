@@ -406,7 +406,7 @@ static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
 		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
 	if (rc == 0)
 		rc = check_landings(s);
-	if (rc == 0 && !puns_choose(s->object, s->vaddr, code, len, s->window))
+	if (rc == 0 && !puns_choose(s->object, s->vaddr, foffset, code, len, s->window))
 		return refuse(s, WINDOW_FILL,
 			      "what stands there lets a part of a jump lead to no free memory");
 	return rc;
@@ -450,7 +450,7 @@ static int look_run_up(struct site *s, uint64_t foffset)
 	if (rc == 0)
 		rc = check_landings(s);
 	/* Behind that byte a breakpoint may stand. */
-	if (rc == 0 && (!puns_choose(s->object, s->vaddr, code, len, s->window) ||
+	if (rc == 0 && (!puns_choose(s->object, s->vaddr, foffset, code, len, s->window) ||
 			s->window->pun.n_fixed != 1))
 		return refuse(s, WINDOW_FILL,
 			      "what stands there lets a part of a jump lead to no free memory");

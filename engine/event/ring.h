@@ -115,6 +115,8 @@ void ring_space_set_mapped(struct ring_space *space, size_t len);
 bool ring_space_wants_more(const struct ring_space *space);
 /* Take it out again: it has ended, or another thread runs with the same thread pointer. */
 void ring_space_drop(struct ring_space *space, pid_t tid);
+/* Another thread than @tid that has a ring by this thread pointer has none any more: nobody can tell the two from each other. */
+void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread_pointer);
 
 /*
  * From now on threads of one process without a ring may claim one (base/ring.h), each by itself: so many of those that

@@ -427,6 +427,18 @@ bool ring_space_has(struct ring_space *space, pid_t tid)
 	return ring_of(space, tid) != NULL;
 }
 
+void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread_pointer)
+{
+	struct ring *ring;
+
+	pthread_mutex_lock(&space->lock);
+	ring_claims_look(space);
+	ring = map_get(&space->by_key, ring_key(thread_pointer));
+	if (ring && ring->tid != tid)
+		ring_drop(ring);
+	pthread_mutex_unlock(&space->lock);
+}
+
 void ring_space_drop(struct ring_space *space, pid_t tid)
 {
 	struct ring *ring;

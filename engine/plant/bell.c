@@ -16,9 +16,15 @@ bool bell_is_one(const struct site *site)
 	       !(site->watches & ~(unsigned)(WATCH_BELLS | WATCH_LOADER));
 }
 
+bool bell_is_probed(const struct site *site)
+{
+	return site->n_probes && site->watches & WATCH_ASKS &&
+	       !(site->watches & ~(unsigned)WATCH_BELLS);
+}
+
 bool bell_is_call(const struct site *site)
 {
-	return bell_is_one(site) && !(site->watches & (WATCH_LOADER | WATCH_ANY_CALL));
+	return bell_is_one(site) && !(site->watches & (WATCH_LOADER | WATCH_PAIR));
 }
 
 /*

@@ -18,6 +18,8 @@ struct site;
 
 /* Is @site a jump that rings, or may it become one? */
 bool bell_is_one(const struct site *site);
+/* Is it probed, too? Then its detour rings, and records. */
+bool bell_is_probed(const struct site *site);
 /* One at the number of a call of the kernel? */
 bool bell_is_call(const struct site *site);
 

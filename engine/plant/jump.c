@@ -35,9 +35,10 @@
 #include "engine/trace/held.h"
 
 /* What a block may take, before it is made; what is not needed stays untouched memory. */
-#define PROBE_GUESS 1024
-#define OP_GUESS    256
-#define STACK_GUESS 512
+#define PROBE_GUESS  1024
+#define RETURN_GUESS 1024 /* a return is recorded by code of its own */
+#define OP_GUESS     256
+#define STACK_GUESS  512
 
 void jump_batch_free(struct jump_batch *batch)
 {
@@ -65,7 +66,7 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
-	if (site->watches)
+	if (site->watches && !bell_is_probed(site))
 		return "ubp itself watches this place";
 	if (site->n_exits)
 		return "returns are caught here";
@@ -198,6 +199,7 @@ static size_t guess(const struct plant *plant, const struct jump_try *tries, siz
 
 	for (size_t i = 0; i < n; i++) {
 		len += tries[i].site->n_probes ? 0 : PROBE_GUESS;
+		len += has_return(tries[i].site) ? RETURN_GUESS : 0;
 		for (size_t p = 0; p < tries[i].site->n_probes; p++)
 			len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
 			       OP_GUESS * tries[i].site->probes[p]->program->n_ops;

@@ -16,6 +16,7 @@
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
 #include "engine/plant/area.h"
+#include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
@@ -216,7 +217,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 				? &site->probes[0]->window.lead
 				: NULL,
 		.scans = is_watch && scan_is_one(site),
-		.asks = is_watch && !plant->opt.stay && b->space->arch->detour.asks,
+		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay && arch->detour.asks,
 		.asks_sharing = !plant->opt.follows,
 		.stops = site->watches & ~(unsigned)WATCH_BELLS,
 		.filters = site->watches & WATCH_FILTERS,

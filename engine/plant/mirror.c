@@ -36,10 +36,11 @@ static bool is_breakpoint(const struct ubp_arch *arch, const uint8_t *jump, size
 	return at >= jump_len || memcmp(jump + at, arch->swbp.code, n) == 0;
 }
 
-bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site_jump *jump)
+bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *site)
 {
+	const struct site_jump *jump = site->jump;
 	/* Behind a punned jump instructions begin that are part of it. */
-	bool takes = jump->reach <= jump->jump_len;
+	bool takes = jump->reach <= jump->jump_len || site->hop.has_all;
 
 	for (size_t i = 1; i < jump->n; i++)
 		takes &= is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);

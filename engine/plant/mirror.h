@@ -38,6 +38,6 @@ bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,
 		   const struct window *window, struct site *site);
 
 /* Can a breakpoint be set at each instruction that @jump stands on? */
-bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site_jump *jump);
+bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *site);
 
 #endif

@@ -22,6 +22,7 @@
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/space/state.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
@@ -31,8 +32,12 @@
 #define AREAS_MAX 256
 /* A process that has more mappings may need all that it is allowed (vm.max_map_count, mostly 65530). */
 #define MAPPINGS_MAX 32768
-/* So much of an area may be lost in front of a hop. */
-#define SKIP_MAX PAGE
+/* So much of an area may be lost in front of a hop; it stays untouched memory, and no other area could be mapped there. */
+#define SKIP_MAX (256 * PAGE)
+/* The hops of functions that begin alike are as far from each other as these. */
+#define AREA_LEN (256 * PAGE)
+/* And with a breakpoint at one of its lower bytes a jump leads not much lower. */
+#define LEFT_OUT (16 * PAGE)
 
 const char pun_why_none[] = "there is no free memory where its jump would lead";
 
@@ -75,9 +80,31 @@ static uint64_t find_old(const struct space *space, const struct range *r)
 	return 0;
 }
 
-/* In what is not used yet of @area. 0: there is no room. */
+/* In what was left out in front of another hop: nobody has had it. 0: there is none. */
+static uint64_t take_left_out(const struct held *held, const struct area *area,
+			      const struct range *r, size_t len, struct site *site)
+{
+	static const uint8_t nothing[UBP_SLOT_SIZE + UBP_FAR_JUMP_MAX];
+	uint64_t slot = r->low / UBP_SLOT_SIZE * UBP_SLOT_SIZE;
+	size_t n = (size_t)(r->low - slot) + len;
+	uint8_t now[sizeof(nothing)];
+
+	if (r->low != r->high || !area->keys || !area_holds(area, slot, n) ||
+	    slot + n > area->vaddr + area->used)
+		return 0;
+	for (uint64_t at = slot; at < slot + n; at += UBP_SLOT_SIZE)
+		if (*area_owner(area, at))
+			return 0;
+	if (mem_peek(&held->t->process->space->mem, slot, now, n) != n ||
+	    memcmp(now, nothing, n) != 0)
+		return 0;
+	area_own_block(area, slot, n, site);
+	return r->low;
+}
+
+/* In what is not used yet of @area, @len bytes. 0: there is no room. */
 static uint64_t take_in(const struct held *held, struct area *area, const struct range *r,
-			struct site *site)
+			size_t len, struct site *site)
 {
 	const struct space *space = held->t->process->space;
 	uint64_t from = area->vaddr + area->used, vaddr = from > r->low ? from : r->low;
@@ -86,10 +113,10 @@ static uint64_t take_in(const struct held *held, struct area *area, const struct
 	uint64_t used = area->used;
 
 	if (!area->keys || !is_in(r, vaddr) || slot - from > SKIP_MAX ||
-	    end - area->vaddr > area->len || vaddr + UBP_HOP_LEN > end)
+	    end - area->vaddr > area->len || vaddr + len > end)
 		return 0;
 	area->used = slot - area->vaddr;
-	if (!area_take_block(area, (size_t)(vaddr - slot) + UBP_HOP_LEN, site)) {
+	if (!area_take_block(area, (size_t)(vaddr - slot) + len, site)) {
 		area->used = used;
 		return 0;
 	}
@@ -99,24 +126,39 @@ static uint64_t take_in(const struct held *held, struct area *area, const struct
 	return vaddr;
 }
 
-/* An area whose first slots are in the range. */
+/* Where memory is free for an area whose slots behind @left_out bytes of them are in the range. 0: nowhere. */
+static uint64_t find_gap(const struct held *held, struct maps *maps, const struct range *r,
+			 const struct guard_head *head, uint64_t left_out)
+{
+	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE;
+	uint64_t in_front = head->used + left_out;
+
+	if (high < in_front)
+		return 0;
+	return maps_find_within(maps, held->tid, low > in_front ? low - in_front : 0,
+				high - in_front, head->len);
+}
+
+/* An area that has slots in the range. */
 static int make_area(struct plant *plant, const struct held *held, struct maps *maps,
 		     const struct range *r, struct area **ret_area)
 {
 	struct plant_space *ps = held->t->process->space->plant;
-	struct guard_head head = area_lay_out((struct area_room){ 0 });
-	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE, hint;
+	struct guard_head head =
+		area_lay_out((struct area_room){ .slots = AREA_LEN / UBP_SLOT_SIZE });
 	struct ubp_err ignored;
+	uint64_t hint;
 	int rc;
 
 	ubp_err_reset(&ignored);
 	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
 	    area_is_too_much(ps, &head) || !ps->stub)
 		return -ENOSPC;
-	if (high < head.used)
-		return -ERANGE;
-	low = low > head.used ? low - head.used : 0;
-	hint = maps_find_within(maps, held->tid, low, high - head.used, head.len);
+	hint = find_gap(held, maps, r, &head, LEFT_OUT);
+	if (!hint) {
+		head = area_lay_out((struct area_room){ 0 });
+		hint = find_gap(held, maps, r, &head, 0);
+	}
 	if (!hint)
 		return -ERANGE;
 	rc = area_make(plant, held, maps, hint, &head, ret_area, &ignored);
@@ -130,22 +172,93 @@ static int make_area(struct plant *plant, const struct held *held, struct maps *
 	return held_lasts(held) ? rc : -ESRCH;
 }
 
-static int take(struct plant *plant, const struct held *held, struct maps *maps,
-		const struct range *r, struct site *site, uint64_t *ret_vaddr)
+static int take_new(struct plant *plant, const struct held *held, struct maps *maps,
+		    const struct range *r, size_t len, struct site *site, uint64_t *ret_vaddr)
 {
 	const struct space *space = held->t->process->space;
 	struct area *area;
 	int rc;
 
-	*ret_vaddr = find_old(space, r);
+	*ret_vaddr = 0;
 	for (area = space->plant->areas; area && !*ret_vaddr; area = area->next)
-		*ret_vaddr = take_in(held, area, r, site);
+		*ret_vaddr = take_left_out(held, area, r, len, site);
+	for (area = space->plant->areas; area && !*ret_vaddr; area = area->next)
+		*ret_vaddr = take_in(held, area, r, len, site);
 	if (*ret_vaddr)
 		return 0;
 	rc = make_area(plant, held, maps, r, &area);
 	if (rc == 0)
-		*ret_vaddr = take_in(held, area, r, site);
+		*ret_vaddr = take_in(held, area, r, len, site);
 	return rc < 0 || *ret_vaddr ? rc : -ENOSPC;
+}
+
+static int take(struct plant *plant, const struct held *held, struct maps *maps,
+		const struct range *r, struct site *site, uint64_t *ret_vaddr)
+{
+	*ret_vaddr = find_old(held->t->process->space, r);
+	if (*ret_vaddr)
+		return 0;
+	return take_new(plant, held, maps, r, UBP_HOP_LEN, site, ret_vaddr);
+}
+
+/* --- with breakpoints of others behind it ------------------------------------------------------ */
+
+/* Does it stand at @vaddr from earlier, in memory of ours? */
+static bool is_jump_at(const struct space *space, uint64_t vaddr, const uint8_t *code, size_t len)
+{
+	const struct plant_space *ps = space->plant;
+	uint8_t now[UBP_FAR_JUMP_MAX];
+
+	return area_of(ps, vaddr) && area_of(ps, vaddr) == area_of(ps, vaddr + len - 1) &&
+	       !hop_near(ps, vaddr, len) &&
+	       mem_peek(&space->mem, vaddr, now, len) == len && memcmp(now, code, len) == 0;
+}
+
+/* One jump more that leads to the hop of @site. */
+static int provide_one_also(struct plant *plant, const struct held *held, struct maps *maps,
+			    struct site *site, uint64_t vaddr)
+{
+	const struct space *space = held->t->process->space;
+	const struct range r = { vaddr, vaddr };
+	uint8_t code[UBP_FAR_JUMP_MAX];
+	size_t len = space->arch->jump.build_far(site->hop.vaddr, code);
+	int rc = 0;
+
+	if (!is_jump_at(space, vaddr, code, len)) {
+		rc = take_new(plant, held, maps, &r, len, site, &vaddr);
+		if (rc == 0)
+			rc = mem_write(&space->mem, held->tid, vaddr, code, len);
+	}
+	if (rc == 0 && map_put(&space->plant->jump->hops, vaddr, site) < 0)
+		rc = -ENOMEM;
+	if (rc == 0)
+		site->hop.also[site->hop.n_also++] = vaddr;
+	return rc;
+}
+
+/*
+ * A debugger that comes while nobody traces the process, or the kernel, may set breakpoints at the instructions that are part of
+ * the jump, and then it leads elsewhere: from there, to its hop. Without all of these the process is not let go of.
+ */
+static int provide_also(struct plant *plant, const struct held *held, struct maps *maps,
+			struct site *site)
+{
+	const struct arch_jump *arch = &held->t->process->space->arch->jump;
+	const struct pun *pun = &site->hop.pun;
+	unsigned starts = pun->starts & ((1u << pun->n_fixed) - 1);
+	int rc = 0;
+
+	if (plant->opt.stay || !arch->pun_with || __builtin_popcount(starts) > 3)
+		return 0;
+	for (unsigned some = starts; some && rc == 0; some = (some - 1) & starts) {
+		uint64_t vaddr = arch->pun_with(pun, site->vaddr, site->hop.vaddr, some);
+
+		/* Such a byte may be what a breakpoint is. */
+		if (!map_get(&held->t->process->space->plant->jump->hops, vaddr))
+			rc = provide_one_also(plant, held, maps, site, vaddr);
+	}
+	site->hop.has_all = rc == 0;
+	return rc == -ESRCH ? rc : 0;
 }
 
 /* With so many bytes in front of its opcode. */
@@ -167,7 +280,7 @@ static int provide(struct plant *plant, const struct held *held, struct maps *ma
 		return -ENOMEM;
 	/* It is nobody's memory: zeros stand there. */
 	site->hop = (struct site_hop){ .vaddr = vaddr, .pun = *pun };
-	return 0;
+	return provide_also(plant, held, maps, site);
 }
 
 int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
@@ -181,6 +294,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 
 	if (!pun || !pun->n_fixed || site->hop.vaddr || !arch->take_pun)
 		return 0;
+	window.pun.starts = pun->starts;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
 	for (uint8_t n = pun->n_prefix; n < window.jump_len && rc < 0 && rc != -ESRCH; n++) {
 		/* More of what follows is a part of it then: of a run-up, the ret, where a breakpoint stands. */

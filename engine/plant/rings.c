@@ -313,8 +313,10 @@ void rings_add_thread(const struct held *held)
 		(void)map_put(&ps->ring->thread_pointers, thread_pointer, RINGS_SHARED);
 		return;
 	}
-	if (!may_be_anothers(t) &&
-	    map_put(&ps->ring->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
+	/* One that claimed its ring by itself has never told its pointer. */
+	if (may_be_anothers(t))
+		ring_space_drop_others(ps->ring->rings, t->tid, thread_pointer);
+	else if (map_put(&ps->ring->thread_pointers, thread_pointer, tid_value(t->tid)) == 0)
 		note_thread(ps, t, thread_pointer);
 }
 

@@ -136,23 +136,35 @@ static int search_chunk(struct call_file *f, const struct ubp_arch *arch, const 
 	return rc;
 }
 
-/* In front of an exec and of a fork, who comes to its number asks for the tracer. */
+/* Is the number at @at that of vfork(), behind one instruction? @from: what may be read begins there, @foffset of the file. */
+static bool is_in_vfork(const struct ubp_arch *arch, struct object *object, const uint8_t *from,
+			const uint8_t *at, uint64_t foffset)
+{
+	const struct ubp_known_insn *begin = &arch->call.vfork_begin;
+
+	return begin->len && at - from >= 2 && memcmp(at - 1, begin->bytes, begin->len) == 0 &&
+	       is_boundary(arch, object, foffset - 1, at[-2]);
+}
+
+/* In front of an exec and of a fork, who comes to its number asks for the tracer; in vfork() one instruction earlier, where it begins. */
 static int add_bell(struct call_file *f, const struct ubp_arch *arch, enum site_watch watch,
-		    uint64_t foffset, size_t more)
+		    uint64_t foffset, size_t more, bool is_vfork)
 {
 	if (!arch->detour.asks || more < UBP_HOP_LEN)
 		return 0;
+	if (is_vfork)
+		return add_call(f, foffset - 1, WATCH_ASKS | WATCH_FORKS | WATCH_PAIR);
 	return add_call(f, foffset,
 			watch == WATCH_FORKS ? WATCH_ASKS | WATCH_FORKS : WATCH_ASKS);
 }
 
 static int add_found(struct call_file *f, const struct ubp_arch *arch, enum site_watch watch,
-		     uint64_t foffset, size_t more)
+		     uint64_t foffset, size_t more, bool is_vfork)
 {
 	int rc = watch == WATCH_FORKS ? 0 : add_call(f, foffset + more, watch);
 
 	if (rc == 0 && watch & (WATCH_EXEC | WATCH_FORKS))
-		rc = add_bell(f, arch, watch, foffset, more);
+		rc = add_bell(f, arch, watch, foffset, more, is_vfork);
 	return rc;
 }
 
@@ -170,7 +182,9 @@ static int search_tracing(struct call_file *f, const struct ubp_arch *arch,
 		uint64_t foffset = from + (uint64_t)(at - buf);
 
 		if (is_boundary(arch, object, foffset, at[-1]))
-			rc = add_found(f, arch, watch, foffset, more);
+			rc = add_found(f, arch, watch, foffset, more,
+				       watch == WATCH_FORKS &&
+					       is_in_vfork(arch, object, buf, at, foffset));
 	}
 	return rc;
 }
@@ -198,7 +212,7 @@ static int search_kinds(struct call_file *f, const struct ubp_arch *arch, const 
 		if (kind != UBP_CALL_UNKNOWN)
 			rc = add_call(f, foffset - back,
 				      WATCH_ASKS | WATCH_FILTERS |
-					      (kind == UBP_CALL_ANY ? WATCH_ANY_CALL : 0));
+					      (kind == UBP_CALL_ANY ? WATCH_PAIR : 0));
 	}
 	return rc;
 }

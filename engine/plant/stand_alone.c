@@ -53,7 +53,7 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 	if (site->run_up && site->n_probes)
 		return "returns are caught at instructions of it";
 	if (!is_forced && site->rung == SITE_JUMPED && site->jump &&
-	    !mirror_takes_breakpoints(arch, site->jump))
+	    !mirror_takes_breakpoints(arch, site))
 		return "a debugger's breakpoint could break one of its jumps (--force)";
 	if (site->n_exits)
 		return "returns are caught at instructions of it";

@@ -123,8 +123,8 @@ static const struct watched_place *place_of(struct looking *l, const struct site
 /* The instruction that loads a call's number, which is as long as a jump: nobody comes to the middle of it. */
 static const struct uprobe_window call = { .len = UBP_HOP_LEN };
 
-/* The first two instructions of the C library's syscall() (UBP_CALL_ANY), all of whose bytes are known: nobody comes to the second one. */
-static const struct uprobe_window any_call = { .len = 6 };
+/* The first two instructions of the C library's syscall() (UBP_CALL_ANY), or of its vfork(): nobody comes to the second one. */
+static const struct uprobe_window pair = { .len = 6 };
 
 static bool may_jump(const struct space *space, const struct site *site)
 {
@@ -154,8 +154,8 @@ bool watched_windows_look(struct plant *plant, const struct space *space, pid_t 
 			site->window = &call;
 			continue;
 		}
-		if (site->watches & WATCH_ANY_CALL) {
-			site->window = &any_call;
+		if (site->watches & WATCH_PAIR) {
+			site->window = &pair;
 			continue;
 		}
 		if (!l.maps.n && maps_read(pid, &l.maps, &ignored) < 0) {

@@ -201,6 +201,8 @@ void jump_forget_hop(const struct plant_space *ps, struct site *site)
 {
 	if (site->hop.vaddr)
 		map_remove(&ps->jump->hops, site->hop.vaddr);
+	for (uint8_t i = 0; i < site->hop.n_also; i++)
+		map_remove(&ps->jump->hops, site->hop.also[i]);
 	site->hop = (struct site_hop){ 0 };
 }
 

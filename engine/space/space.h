@@ -51,10 +51,10 @@ enum site_watch {
 	WATCH_FORKS = 4096,    /* with WATCH_ASKS: the program is about to make a process */
 	WATCH_ASKS = 2048,     /* if nobody traces the process by then, the tracer is asked to come (plant/bell.h) */
 	WATCH_FILTERS = 8192,  /* with WATCH_ASKS: the program may be about to set a filter for system calls */
-	WATCH_ANY_CALL = 16384, /* with WATCH_FILTERS: at the start of the C library's syscall() */
+	WATCH_PAIR = 16384,    /* with WATCH_ASKS: at two instructions that are known by all their bytes, six of them */
 };
 /* What asks for the tracer to come. */
-#define WATCH_BELLS (WATCH_ASKS | WATCH_FORKS | WATCH_FILTERS | WATCH_ANY_CALL)
+#define WATCH_BELLS (WATCH_ASKS | WATCH_FORKS | WATCH_FILTERS | WATCH_PAIR)
 /* Watches at calls of the kernel. A site with one of these alone is left out where it cannot be planted. */
 #define WATCH_CALLS (WATCH_PTRACE | WATCH_PTRACER | WATCH_EXEC)
 
@@ -74,6 +74,10 @@ struct site_hop {
 	bool in_use; /* somebody may come back to it, from a signal handler */
 	bool is_own; /* it stands in memory of ours: nothing has to be put back there (plant/mirror.h) */
 	struct pun pun; /* of the punned jump that leads there */
+	/* Where it leads with breakpoints of others behind it: jumps to .vaddr stand there, which stay. */
+	uint64_t also[UBP_PUN_ALSO];
+	uint8_t n_also;
+	bool has_all; /* whatever breakpoints */
 };
 
 struct site {

@@ -20,7 +20,7 @@ SOURCE = os.path.join(os.environ["UBP_SRC"], "tests", "integ", "lib", "debugged.
 EACH = 8192
 # How it is compiled, and whether all of its places can be let go of.
 BUILDS = {"debug": ("-g", "-O0"), "plain": ("-O0",), "low": ("-g", "-O0", "-no-pie"), "optimised": ("-g", "-O2"),
-          "pads": ("-g", "-O0", "-fcf-protection=branch")}
+          "punned": ("-g", "-O0", "-DPUNNED"), "pads": ("-g", "-O0", "-fcf-protection=branch")}
 
 
 BEGUN = time.monotonic()
@@ -97,8 +97,11 @@ def instructions(target, n):
 def at_each_instruction(name):
     """Breakpoints where a debugger may know instructions from the file: each by itself, and all at once."""
     target = Debugged(build(name)).go()
+    explained = subprocess.run([UPROBE, "--explain", f"p:{target.path}:called"], capture_output=True, text=True, check=True).stdout
+    if (name == "punned") != ("are a part" in explained):
+        fail(f"{name}: {explained}")
     places = [f"break *((char *)called + {at})" for at in instructions(target, 6)]
-    for n, place in enumerate(places if name == "debug" else []):
+    for n, place in enumerate(places if name in ("debug", "punned") else []):
         says(target.gdb(place, "ignore 1 1000000", *TICKS), r"hit .*tick|tick \(")
         if n == 0 and not target.is_alone():
             fail("somebody traces it")
@@ -256,7 +259,8 @@ if not shutil.which("gdb") or not shutil.which("gcc"):
     sys.exit(77)
 for build_name in BUILDS:
     at_each_instruction(build_name)
-    by_lines(build_name)
+    if build_name != "punned":
+        by_lines(build_name)
 for build_name in ("debug", "optimised"):
     session(build_name)
 killed()

@@ -77,6 +77,7 @@ static void trace(pid_t pid, enum ubp_mode mode, const char *definition)
 	int status;
 
 	options.mode = mode;
+	options.stay = true; /* that it is traced is looked at */
 	options.pids = &pid;
 	options.n_pids = 1;
 	ubp_err_reset(&err);

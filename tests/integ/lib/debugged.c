@@ -22,6 +22,24 @@ static volatile int stops;
 volatile long counts[2];
 volatile long ticks;
 
+#ifdef PUNNED
+/* Of whose second instruction on nothing may be moved, for somebody jumps there: a part of a jump alone can stand there. */
+long called(long a, long mark);
+__asm__(".text\n"
+	".p2align 4\n"
+	".globl called\n"
+	".type called, @function\n"
+	"called: push %rbx\n"
+	"1: mov %rdi, %rax\n"
+	"nop\n" /* so the jump leads down, where no heap is */
+	"add %rsi, %rax\n"
+	"cmp $-100, %rsi\n"
+	"je 1b\n"
+	"xor $5, %rax\n"
+	"pop %rbx\n"
+	"ret\n"
+	".size called, . - called\n");
+#else
 POINT long called(long a, long mark)
 {
 	long b = a;
@@ -30,6 +48,7 @@ POINT long called(long a, long mark)
 	b ^= 5;
 	return b;
 }
+#endif
 
 POINT void tick(void)
 {
