@@ -48,6 +48,11 @@ struct arch_jump {
 	 * is not to be had. */
 	bool (*take_pun)(struct window *window, uint8_t n_prefix,
 			 const uint8_t *behind);
+	/*
+	 * Has @insn the same effect wherever it stands, and makes it no fault but where the stack is gone? Then a detour may carry
+	 * it out in front of a return (detour_plan.run_up). NULL: there are no such detours.
+	 */
+	bool (*runs_anywhere)(const struct displaced_insn *insn);
 	/* Where such a jump at @vaddr that leads to @hop leads with breakpoints of others at these of its fixed bytes: bit by number. */
 	uint64_t (*pun_with)(const struct pun *pun, uint64_t vaddr, uint64_t hop,
 			     unsigned breakpoints);

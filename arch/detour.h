@@ -121,6 +121,13 @@ struct lead {
 	uint32_t sets_vectors; /* vector registers that it sets: bit by number */
 };
 
+/*
+ * A run-up: the instructions that a function carries out right before a ret at which its return is caught, from one on that is as long as a
+ * jump. Where the ret is too short for one, the jump stands on that instruction. Its detour carries out the run-up, records the return, and
+ * returns. The ret itself stays a breakpoint, for those who come to it some other way.
+ */
+#define UBP_RUN_UP_MAX UBP_WINDOW_MAX /* bytes */
+
 /* A window's copy, made for one address. */
 struct window_copy {
 	uint8_t code[UBP_COPY_MAX];
@@ -183,6 +190,11 @@ struct detour_plan {
 	const struct window *window;
 	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
 	size_t code_len;
+	/*
+	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this is carried out before. .lead tells what
+	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.
+	 */
+	const struct window *run_up;
 	const struct detour_probe *probes; /* in order of definition */
 	size_t n_probes;
 	bool lossless;      /* a full ring: the trap, instead of a count */

@@ -131,6 +131,8 @@ struct gen_returns {
 	void (*come_back)(struct gen *g, label_t gone);
 	/* Then: how long it took, to the frame. */
 	void (*duration)(struct gen *g);
+	/* Of a detour at a ret (detour_plan.run_up): the return address, to where .come_back leaves it. NULL: there are none. */
+	void (*at_ret)(struct gen *g);
 	/* What is at @gone. NULL: it is the way out. */
 	void (*gone)(struct gen *g);
 	/* All of the common code. */

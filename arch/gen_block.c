@@ -19,6 +19,7 @@
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
+ * Where they are hit at a ret (detour_plan.run_up) they are as entry probes are, behind the run-up.
  *
  * A signal handler may run at any instruction and come through here itself: only what is
  * reserved and given back by one instruction, or by what starts anew if anything has come between,
@@ -128,9 +129,10 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 
 /* --- ways out ---------------------------------------------------------------------------------- */
 
-static bool is_here(const struct ways *ways, const struct detour_probe *probe)
+static bool is_here(const struct gen *g, const struct ways *ways,
+		    const struct detour_probe *probe)
 {
-	return (probe->kind == PROBE_RETURN) == ways->at_return;
+	return g->plan->run_up || (probe->kind == PROBE_RETURN) == ways->at_return;
 }
 
 static void add_step(struct ways *ways, size_t probe)
@@ -147,7 +149,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	ways->leave_early = emit_label(&g->e);
 	g->early = g->used = early;
 	for (size_t i = 0; i < plan->n_probes; i++) {
-		if (!is_here(ways, &plan->probes[i]))
+		if (!is_here(g, ways, &plan->probes[i]))
 			continue;
 		g->used |= g->isa->regs_of(g, &plan->probes[i], &early);
 		g->early |= early;
@@ -155,7 +157,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	}
 	/* Replacing the return address is a step of the entry; its trap is that of the
 	 * first return probe. */
-	for (size_t i = 0; !ways->at_return && i < plan->n_probes; i++) {
+	for (size_t i = 0; !ways->at_return && !plan->run_up && i < plan->n_probes; i++) {
 		if (plan->probes[i].kind == PROBE_RETURN) {
 			g->used |= g->isa->returns->regs;
 			add_step(ways, i);
@@ -169,7 +171,7 @@ static void begin(struct gen *g, struct ways *ways, uint32_t early)
 	/* The second one may find a record written, or not: one state for both. */
 	ways->several = ways->n_order > 1;
 	if (ways->several || ways->n_order == 0 ||
-	    !is_here(ways, &plan->probes[ways->order[0]]))
+	    !is_here(g, ways, &plan->probes[ways->order[0]]))
 		g->early = g->used;
 }
 
@@ -244,6 +246,17 @@ static void put_hijack(struct gen *g, const struct ways *ways, size_t first, lab
 	g->isa->returns->hijack(g, back, ways->trap[first], ways->leave);
 }
 
+/* From the jump to the ret. */
+static void put_run_up(struct gen *g)
+{
+	struct window_copy copy;
+	struct ubp_err ignored;
+
+	/* Its instructions are copied as they are: check_plan() has tried that. */
+	if (g->isa->build_copy(g->plan->run_up, g->e.vaddr + g->e.len, &copy, &ignored) == 0)
+		emit_bytes(&g->e, copy.code, copy.at[g->plan->run_up->n]);
+}
+
 /* Whether somebody comes or not: then its probes. */
 static void put_bell(struct gen *g)
 {
@@ -263,15 +276,19 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 	last = ways.n_order - 1;
 	g->out->entry_at = (uint32_t)g->e.len;
 	g->probe = g->plan->probes;
+	if (g->plan->run_up)
+		put_run_up(g);
 	g->isa->enter(g, no_stack);
 	g->isa->save_first(g, g->early);
+	if (g->plan->run_up)
+		g->isa->returns->at_ret(g);
 	if (g->plan->asks)
 		put_bell(g);
 	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k <= last; k++) {
 		size_t i = ways.order[k];
 
-		if (g->plan->probes[i].kind == PROBE_RETURN)
+		if (g->plan->probes[i].kind == PROBE_RETURN && !g->plan->run_up)
 			put_hijack(g, &ways, i, back);
 		else
 			one_probe(g, &ways, i, k == last);
@@ -401,7 +418,7 @@ static void put_block(struct gen *g)
 		put_watch(g, copy);
 	else
 		put_entry(g, copy, back);
-	if (detour_has_return(g->plan))
+	if (detour_has_return(g->plan) && !g->plan->run_up)
 		put_return(g, back);
 	put_misses(g);
 	gen_put_faults(g);
@@ -419,7 +436,9 @@ static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan
 {
 	const char *problem;
 
-	if (probe->kind == PROBE_RETURN &&
+	if (plan->run_up && (probe->kind != PROBE_RETURN || probe->program->needs_duration))
+		return ubp_fail(err, EOPNOTSUPP, "not what a ret tells");
+	if (probe->kind == PROBE_RETURN && !plan->run_up &&
 	    !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	if (probe->number >= RING_SWITCHES)
@@ -432,10 +451,23 @@ static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan
 	return problem ? ubp_fail(err, EOPNOTSUPP, "%s", problem) : 0;
 }
 
+static int check_run_up(const struct gen_isa *isa, const struct detour_plan *plan,
+			struct ubp_err *err)
+{
+	struct window_copy copy;
+
+	if (!isa->returns->at_ret || !plan->lead || plan->scans || plan->asks)
+		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
+	return isa->build_copy(plan->run_up, plan->vaddr, &copy, err);
+}
+
 static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
 		      struct ubp_err *err)
 {
-	int rc;
+	int rc = plan->run_up ? check_run_up(isa, plan, err) : 0;
+
+	if (rc < 0)
+		return rc;
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);

@@ -77,7 +77,7 @@ static bool is_plain(const struct detour_plan *plan)
 
 	return plan->n_probes == 1 && probe->kind != PROBE_RETURN && !probe->filter &&
 	       probe->program->n_ops <= OPS_MAX && detour_cells(probe->program) == 0 &&
-	       !plan->frames && !plan->scans && !plan->asks && !plan->stops;
+	       !plan->run_up && !plan->frames && !plan->scans && !plan->asks && !plan->stops;
 }
 
 static bool is_same_program(const struct made *like, const struct fetch_program *p)

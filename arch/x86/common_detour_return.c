@@ -355,6 +355,14 @@ void x86_come_back(struct gen *g, label_t gone)
 	emit_store_imm(e, OP_W, real, 0);
 }
 
+void x86_at_ret(struct gen *g)
+{
+	const struct x86_gen *x = x86_gen(g);
+
+	emit_rm(&g->e, OP_LOAD | OP_W, G_AX, MEM(G_SP, x->frame.len - x86_word(g)));
+	emit_rm(&g->e, OP_STORE | OP_W, G_AX, MEM(G_SP, x->frame.real));
+}
+
 /* --- what can't be done ------------------------------------------------------------------ */
 
 static bool is_pop(const struct displaced_insn *insn)

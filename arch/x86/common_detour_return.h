@@ -10,6 +10,7 @@
 
 void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
 void x86_come_back(struct gen *g, label_t gone);
+void x86_at_ret(struct gen *g);
 void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
 /* What both tables have alike. */
 #define X86_GEN_RETURNS                                                                        \

@@ -30,4 +30,5 @@ const struct gen_returns gen64_returns = {
 	.regs = GEN_HIJACK_REGS,
 	.can_hijack = can_hijack,
 	.duration = gen64_duration,
+	.at_ret = x86_at_ret,
 };

@@ -7,7 +7,7 @@
  * decode.c knows bytes, classify.c decides what may be displaced and how, slot.c
  * writes the code for it, window.c for several under a jump, lead.c tells what stands before that, refs.c looks
  * for who jumps where, stub.c is the remote-call stub, guard.c and guard.S the guard, regs.c the registers,
- * frame.c stacks, detour*.c and common_detour*.c detours, with the help of emit.c. Functions that are told "bits" do the
+ * frame.c stacks, run_up.c what runs right before a return, detour*.c and common_detour*.c detours, with the help of emit.c. Functions that are told "bits" do the
  * same for 32-bit programs (arch/i386).
  */
 
@@ -24,6 +24,7 @@
 #include "arch/x86/operand.h"
 #include "arch/x86/refs.h"
 #include "arch/x86/regs.h"
+#include "arch/x86/run_up.h"
 #include "arch/x86/slot.h"
 #include "arch/x86/stub.h"
 #include "arch/x86/window.h"
@@ -134,6 +135,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.jump.mirrors = mirrors,
 	.jump.find_punned = x86_find_punned,
 	.jump.take_pun = x86_take_pun,
+	.jump.runs_anywhere = x86_runs_anywhere,
 	.jump.pun_with = x86_pun_with,
 	.jump.build_far = x86_far_jump,
 	.lead.find = x86_find_lead,

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/elf/object_priv.h"
@@ -16,9 +17,17 @@
 
 #define FUNCTION_MAX (16u << 20) /* bytes; none is as large */
 #define PARTS_MAX    8
+#define RUN_UP_INSNS (UBP_WINDOW_INSNS - 1)
 
 struct part {
 	uint64_t start, end;
+};
+
+/* The last instructions, one behind the other, that a detour could carry out. */
+struct last {
+	uint64_t end; /* of the last one */
+	uint8_t len[RUN_UP_INSNS]; /* the last one first */
+	size_t n;
 };
 
 struct walk {
@@ -27,6 +36,7 @@ struct walk {
 	const char *name; /* of the function, or NULL */
 	struct part parts[PARTS_MAX];
 	size_t n_parts;
+	struct last last;
 };
 
 static bool is_inside(const struct walk *w, uint64_t elf_vaddr)
@@ -65,6 +75,42 @@ static bool take_in_part(struct walk *w, uint64_t target)
 	return true;
 }
 
+static void note_last(struct walk *w, const struct displaced_insn *insn, bool may_run_up)
+{
+	struct last *last = &w->last;
+
+	if (!may_run_up || last->end != insn->vaddr)
+		last->n = 0;
+	if (!may_run_up)
+		return;
+	if (last->n < RUN_UP_INSNS)
+		last->n++;
+	memmove(last->len + 1, last->len, last->n - 1);
+	last->len[0] = insn->len;
+	last->end = insn->vaddr + insn->len;
+}
+
+/*
+ * From the nearest instruction on that is as long as a jump; else, as a jump but for its last byte, which another instruction of the run-up begins
+ * with (a punned jump).
+ */
+static uint8_t run_up_to(const struct walk *w, uint64_t elf_vaddr)
+{
+	const struct last *last = &w->last;
+	size_t len = 0, punned = 0;
+
+	for (size_t i = 0; i < last->n && last->end == elf_vaddr; i++) {
+		len += last->len[i];
+		if (len > UBP_RUN_UP_MAX)
+			break;
+		if (last->len[i] >= UBP_HOP_LEN)
+			return (uint8_t)len;
+		if (i && !punned && last->len[i] == UBP_HOP_LEN - 1)
+			punned = len;
+	}
+	return (uint8_t)punned;
+}
+
 static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind kind)
 {
 	struct object_exits *e = w->exits;
@@ -73,6 +119,7 @@ static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind ki
 		return -ENOMEM;
 	if (object_vaddr_to_foffset(w->object, elf_vaddr, &e->exits[e->n].foffset) < 0)
 		return -EIO;
+	e->exits[e->n].run_up = kind == EXIT_RET ? run_up_to(w, elf_vaddr) : 0;
 	e->exits[e->n++].kind = kind;
 	return 0;
 }
@@ -128,6 +175,7 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		struct displaced_insn insn = { 0 };
 		uint64_t vaddr = part->start + at;
 		struct ubp_err ignored;
+		bool may_run_up;
 
 		if (is_data[at / arch->insn.align]) {
 			at += arch->insn.align;
@@ -143,7 +191,9 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		if (insn.leave == LEAVE_JUMP && arch->insn.refuse_at &&
 		    arch->insn.refuse_at(code, len, at))
 			insn.leave = LEAVE_NOT;
+		may_run_up = rc == 0 && arch->jump.runs_anywhere && arch->jump.runs_anywhere(&insn);
 		rc = rc == 0 ? look_at(w, &insn) : 0;
+		note_last(w, &insn, may_run_up);
 		at += insn.len;
 	}
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;

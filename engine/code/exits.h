@@ -22,6 +22,7 @@ enum object_exit_kind {
 struct object_exit {
 	uint64_t foffset;
 	enum object_exit_kind kind;
+	uint8_t run_up; /* EXIT_RET: bytes of what could be a run-up to it (arch/detour.h); 0: nothing could */
 };
 
 struct object_exits {

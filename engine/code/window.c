@@ -433,6 +433,46 @@ int object_window_punned(struct object *object, uint64_t foffset, struct window 
 	return rc;
 }
 
+/* All of a jump but its last byte. */
+static int look_run_up(struct site *s, uint64_t foffset)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t len, own;
+	int rc = read_start(s, foffset, code, &len, &own);
+
+	if (rc == 0)
+		rc = s->arch->jump.find_punned(code, own, UBP_HOP_LEN - 1, s->vaddr, s->window,
+					       s->err);
+	if (rc == 0 && s->window->n > 1)
+		return refuse(s, WINDOW_SHORT, "its first instruction is too short");
+	if (rc == 0)
+		rc = check_go(s);
+	if (rc == 0)
+		rc = check_landings(s);
+	/* Behind that byte a breakpoint may stand. */
+	if (rc == 0 && (!puns_choose(s->object, s->vaddr, foffset, code, len, s->window) ||
+			s->window->pun.n_fixed != 1))
+		return refuse(s, WINDOW_FILL,
+			      "what stands there lets a part of a jump lead to no free memory");
+	return rc;
+}
+
+int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+	int rc = object_window(object, foffset, ret_window, err);
+
+	if ((rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) ||
+	    !object->arch || !object->arch->jump.find_punned)
+		return rc == 0 && ret_window->n > 1 ? -EOPNOTSUPP : rc;
+	memset(ret_window, 0, sizeof(*ret_window));
+	ubp_err_reset(err);
+	return look_run_up(&s, foffset);
+}
+
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {

@@ -39,6 +39,13 @@ int object_window_short(struct object *object, uint64_t foffset, struct window *
 int object_window_punned(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err);
 
+/*
+ * A window of one instruction at the start of a run-up (arch/detour.h), as object_window() finds it, or a punned one. The hop of that is in memory
+ * of ours, where no goroutine is parked. Errors as of object_window().
+ */
+int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err);
+
 /* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err);

@@ -16,6 +16,7 @@
 #include "engine/code/exits.h"
 #include "engine/code/refusals.h"
 #include "engine/code/unwinder.h"
+#include "engine/code/window.h"
 #include "engine/define/spawn.h"
 #include "engine/elf/object.h"
 #include "engine/elf/properties.h"
@@ -218,6 +219,8 @@ static int take_exits(struct uprobe *u, const struct definition_file *file,
 		e->is_jump = found->exits[i].kind == EXIT_JUMP;
 		if (read_code(file->object, e->foffset, &e->code) < 0)
 			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
+		e->run_up = found->exits[i].run_up;
+		e->run_up_due = e->run_up != 0;
 		n_rets += !e->is_jump;
 		u->n_exits++;
 	}
@@ -256,6 +259,34 @@ void check_find_exits(struct uprobe *probe)
 	ubp_err_reset(&why_not);
 	probe->exits_due = false;
 	(void)look_for_exits(probe, file, probe->foffset, &why_not);
+}
+
+/*
+ * A jump on one instruction, which nobody is in the middle of: a thread, or a goroutine, that was interrupted in the run-up comes to
+ * the ret, and is seen there. Not near the start of the function: other jumps there may need more room.
+ */
+static void find_run_up(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
+{
+	uint64_t foffset = e->foffset - e->run_up;
+	uint8_t len = e->run_up;
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (foffset < u->foffset + UBP_WINDOW_MAX ||
+	    object_window_run_up(object, foffset, &window, &ignored) < 0 ||
+	    object_read(object, foffset, e->run_up_code, len) != len)
+		e->run_up = 0;
+	else
+		e->pun = window.pun;
+	e->run_up_due = false;
+}
+
+void check_find_run_ups(struct uprobe *probe)
+{
+	for (size_t i = 0; i < probe->n_exits; i++)
+		if (probe->exits[i].run_up_due)
+			find_run_up(probe, probe->origin->object, &probe->exits[i]);
 }
 
 /*

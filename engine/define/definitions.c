@@ -233,6 +233,11 @@ void definitions_find_exits(struct uprobe *probe)
 	check_find_exits(probe);
 }
 
+void definitions_find_run_ups(struct uprobe *probe)
+{
+	check_find_run_ups(probe);
+}
+
 void definitions_find_lead(const struct definitions *defs, struct uprobe *probe)
 {
 	windows_find_lead(defs, probe);

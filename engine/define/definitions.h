@@ -100,8 +100,9 @@ const struct object *definitions_file_of(const struct definitions *defs, uint64_
 
 /* The file that @probe is in. */
 struct object *definitions_object_of(const struct uprobe *probe);
-/* plant_options.find_exits, .find_lead. */
+/* plant_options.find_exits, .find_run_ups, .find_lead. */
 void definitions_find_exits(struct uprobe *probe);
+void definitions_find_run_ups(struct uprobe *probe);
 void definitions_find_lead(const struct definitions *defs, struct uprobe *probe);
 
 #endif

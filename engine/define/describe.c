@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/define/check.h"
 #include "engine/define/files.h"
 #include "engine/define/probes.h"
 #include "engine/define/windows.h"
@@ -52,25 +53,29 @@ const char *describe_format(struct definitions *defs, size_t i)
 			 print_format);
 }
 
-/* How a return is caught. Allocated; NULL: no return probe. */
-static char *explain_return(const struct defined_probe *p)
+/* How a return is caught; @no_jumps: without any. Allocated; NULL: no return probe. */
+static char *explain_return(const struct defined_probe *p, bool no_jumps)
 {
 	const struct uprobe *u = p->uprobe;
-	size_t n_rets = 0;
+	size_t n_rets = 0, n_run_ups = 0;
 	const char *why;
 	char *text = NULL;
 
 	if (u->kind != PROBE_RETURN)
 		return NULL;
-	for (size_t i = 0; i < u->n_exits; i++)
-		n_rets += !u->exits[i].is_jump;
 	if (return_way_of(&u->facts, &why) == RETURN_HIJACKED)
 		return strdup("; the return address is replaced at entry");
+	if (!no_jumps)
+		check_find_run_ups(p->uprobe);
+	for (size_t i = 0; i < u->n_exits; i++) {
+		n_rets += !u->exits[i].is_jump;
+		n_run_ups += u->exits[i].run_up != 0 && !no_jumps;
+	}
 	if (asprintf(
 		    &text,
-		    "; returns: breakpoints on %zu ret instruction%s (%s); %zu jump%s to other "
-		    "functions count as missed",
-		    n_rets, n_rets == 1 ? "" : "s", why, u->n_exits - n_rets,
+		    "; returns: breakpoints on %zu ret instruction%s (%s), in front of %zu of which "
+		    "jumps stand; %zu jump%s to other functions count as missed",
+		    n_rets, n_rets == 1 ? "" : "s", why, n_run_ups, u->n_exits - n_rets,
 		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
 		return NULL;
 	return text;
@@ -133,7 +138,7 @@ const char *describe_explain(struct definitions *defs, size_t i)
 	const struct spec_probe *spec = probes_spec(defs, i);
 	struct defined_probe *p = defs->probes[i];
 	int settled = p->explain ? 0 : windows_settle(defs);
-	char *way = p->explain ? NULL : explain_return(p);
+	char *way = p->explain ? NULL : explain_return(p, defs->opt.no_jumps || defs->opt.beside_kernel);
 	char *rung = p->explain ? NULL : explain_rung(defs, p->uprobe);
 
 	if (settled == 0 && !p->explain &&

@@ -99,7 +99,7 @@ static uint64_t duration_of(const struct tracee *t, const struct site_jump *jump
 }
 
 /*
- * On the way back: the registers are the caller's, its address stands below the stack pointer, or
+ * On the way back, or at a ret: the registers are the caller's, its address stands below the stack pointer, or
  * in its register.
  */
 static void record_return(struct hit *hit, struct tracee *t, const struct site *site,
@@ -175,7 +175,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	watches = jump->is_watch ? site->watches : 0;
 	if (watches & WATCH_UNWIND) {
 		begin_unwinding(t, site, regs);
-	} else if (is_return) {
+	} else if (is_return || jump->run_up) {
 		regs->r[arch->reg.sp] += jump->detour.ret_below;
 		record_return(hit, t, site, jump, first, regs);
 		regs->r[arch->reg.sp] -= jump->detour.ret_below;
@@ -210,7 +210,7 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 		i++;
 	if (i == jump->n)
 		return false;
-	to = site->vaddr + jump->from[i];
+	to = site->vaddr + (jump->run_up ? jump->run_up : jump->from[i]);
 	/*
 	 * The program's handler may come back to this instruction or to the next one, and
 	 * that must not be under a jump. (At the window's start: if it runs again, that is

@@ -18,14 +18,15 @@
 
 static const struct uprobe_window *window_of(const struct site *site)
 {
-	return site->n_probes ? &site->probes[0]->window : NULL;
+	return site->n_probes && !site->run_up ? &site->probes[0]->window : NULL;
 }
 
 bool hop_is_needed(const struct site *site)
 {
 	const struct uprobe_window *w = window_of(site);
+	const struct pun *pun = jump_pun(site);
 
-	return w && (w->n_hops || w->pun.n_fixed);
+	return (w && w->n_hops) || (pun && pun->n_fixed);
 }
 
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len)

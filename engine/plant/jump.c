@@ -23,6 +23,7 @@
 #include "engine/plant/neighbour.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
 #include "engine/plant/watch.h"
@@ -57,6 +58,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 	const struct site *site = at->sites[at->i];
 	size_t len = 0;
 
+	if (site->run_up)
+		return run_up_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
 		return len ? neighbour_at(ps, at, len) : site->window->why;
@@ -122,19 +125,20 @@ void jump_free_reasons(struct plant *plant)
 static bool is_candidate(const struct site *site)
 {
 	return (site->n_probes || (site->window && !site_is_probed(site))) &&
-	       (site->planted || bell_is_call(site)) && !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
+	       (site->planted || bell_is_call(site) || site->run_up) && !site->is_patched &&
+	       !site->is_spared && site->rung == SITE_BOOSTED &&
 	       !site->no_jump;
 }
 
 static bool has_return(const struct site *site)
 {
-	for (size_t i = 0; i < site->n_probes; i++)
+	for (size_t i = 0; i < site->n_probes && !site->run_up; i++)
 		if (site->probes[i]->kind == PROBE_RETURN)
 			return true;
 	return false;
 }
 
-/* Has it to do with return addresses that are replaced? */
+/* Has it to do with return addresses that are replaced? Not so at a ret. */
 static bool needs_table(const struct site *site)
 {
 	return has_return(site) || scan_is_one(site);
@@ -296,8 +300,8 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	for (size_t i = 0; i < batch->n && rc == 0; i++) {
 		const struct site *site = batch->tries[i].site;
 
-		/* A bell stands on an instruction that is as long as a jump. */
-		if (site->vaddr >= done && !bell_is_call(site))
+		/* A bell, and a run-up, stands on an instruction that is as long as a jump. */
+		if (site->vaddr >= done && !bell_is_call(site) && !site->run_up)
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;

@@ -23,6 +23,7 @@
 #include "engine/plant/mirror.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
@@ -144,7 +145,8 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at = hop_is_needed(site) || mirror_choose(ps, arch, window, site)
+	jump->hop_at = hop_is_needed(site) ||
+				       (!site->run_up && mirror_choose(ps, arch, window, site))
 			       ? site->hop.vaddr
 			       : 0;
 	if (!jump->hop_at)
@@ -184,6 +186,19 @@ static void take_window(struct site_jump *jump, const struct window *window)
 	jump->reach = (uint8_t)(window->jump_len + window->pun.n_fixed);
 }
 
+/* What the jump stands on, what its detour carries out, and where. */
+static int find_code(struct build *b, struct site *site, struct run_up *run_up,
+		     struct detour_plan *plan, struct ubp_err *err)
+{
+	if (!site->run_up)
+		return find_window(b->space, &b->view, site, &run_up->jumped, err);
+	plan->window = &run_up->ret;
+	plan->run_up = &run_up->before;
+	plan->lead = &run_up->lead;
+	plan->code_len = 0;
+	return run_up_find(b->space, &b->view, site, run_up, err);
+}
+
 static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
 		    struct ubp_err *err)
 {
@@ -192,7 +207,8 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	const struct ubp_arch *arch = b->space->arch;
 	struct detour_probe probes[UBP_DETOUR_PROBES];
 	uint8_t code[CODE_MAX];
-	struct window window;
+	struct run_up run_up;
+	const struct window *window = &run_up.jumped;
 	bool is_watch = !site->n_probes;
 	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
@@ -208,7 +224,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.reads = !plant->opt.stay && arch->detour.reads,
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
-		.window = &window,
+		.window = window,
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
 		.probes = probes,
@@ -224,7 +240,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.claim = claims_code(ps),
 		.like = b->like,
 	};
-	int rc = find_window(b->space, &b->view, site, &window, err);
+	int rc = find_code(b, site, &run_up, &plan, err);
 
 	if (rc < 0)
 		return rc;
@@ -233,7 +249,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	if (jump_take_probes(jump, site) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	plan.ns_factor = ns_factor(plant, ps, &plan);
-	plan.leaves_kernel_return = kernel_may_be_misled(plant, site);
+	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
@@ -241,10 +257,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	jump->is_watch = is_watch;
 	jump->claims = is_watch || plan.claim;
 	jump->len = (uint32_t)jump->detour.len;
-	take_window(jump, &window);
-	if (!read_fill(b, site, &window, jump))
+	jump->run_up = site->run_up;
+	take_window(jump, window);
+	if (!read_fill(b, site, window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(ps, arch, &window, site, jump, err);
+	return build_jump(ps, arch, window, site, jump, err);
 }
 
 static void gather_end(struct build *b)
@@ -407,7 +424,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		return "out of memory";
 	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
 		jump_free(jump);
-		return site->probes[0]->window.pun.n_fixed ? pun_why_none : why_no_hop;
+		return jump_pun(site)->n_fixed ? pun_why_none : why_no_hop;
 	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);

@@ -39,6 +39,11 @@ struct jump_batch {
 	unsigned n_buried; /* of the space's sites, when it was collected */
 };
 
+/* A try that is not to be made now; it is due again. */
+void jump_put_off(struct plant_space *ps, struct jump_try *try, const char *why);
+/* All of @batch's jumps are written. All threads are held, and in nobody's way. What cannot be written is put off. */
+void jump_write_steps(struct space *space, struct jump_batch *batch);
+
 /* The limit of hold_running() and hold_all(). */
 #define JUMP_HOLD_MS 20
 

@@ -47,7 +47,7 @@
 #define HOP_TRIES 8
 
 /*
- * As it was written (jump_write.c), backwards: a breakpoint first, whose slot leads to the
+ * As it was written (jump_steps.c), backwards: a breakpoint first, whose slot leads to the
  * copy of the window; what is behind it; what it stands on.
  */
 enum step { STEP_BREAKPOINT, STEP_TAIL, STEP_FIRST };
@@ -76,7 +76,7 @@ static void unwrite_step(const struct space *space, struct page_edit *edit, pid_
 	    (step != STEP_BREAKPOINT && bell_is_call(site)))
 		return;
 	if (bell_is_call(site)) {
-		/* No breakpoint stands there for a moment: see jump_write.c. */
+		/* No breakpoint stands there for a moment: see jump_steps.c. */
 		memcpy(at, jump->orig, len);
 		if (crosses)
 			(void)mem_write(&space->mem, tid, site->vaddr, at, len);
@@ -473,6 +473,9 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	if (rc == 0 && jump->is_begun && !is_bell && jump->jump_len > n)
 		rc = mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
 			       jump->jump_len - n);
+	/* It had no breakpoint before. */
+	if (rc == 0 && jump->is_begun && jump->run_up)
+		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, n);
 	if (rc == 0)
 		rc = mem_write(&space->mem, 0, site->slot, site->code.code, site->code.len);
 	if (rc < 0)
@@ -480,8 +483,8 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	if (site->rung == SITE_JUMPED)
 		count_jump(site, false);
 	site->rung = SITE_BOOSTED;
-	if (is_bell) {
-		site->rests = true;
+	if (is_bell || (jump->is_begun && jump->run_up)) {
+		site->rests = is_bell || site->run_up;
 		site->planted = false;
 	}
 	jump->is_begun = jump->is_written = false;

@@ -10,17 +10,11 @@
 #include "arch/guard.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/base/page.h"
 #include "engine/base/ring.h"
 #include "engine/os/maps.h"
-#include "engine/plant/area.h"
-#include "engine/plant/bell.h"
-#include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
-#include "engine/plant/page_edit.h"
 #include "engine/plant/rings.h"
-#include "engine/plant/site_counts.h"
 #include "engine/returns/stack_words.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
@@ -46,7 +40,6 @@
 static const char why_in_it[] = "a thread was in the middle of it";
 static const char why_not_stopped[] = "a thread could not be stopped";
 static const char why_not_known[] = "the stack of a thread cannot be read";
-static const char why_not_written[] = "it could not be written";
 
 /* Try @vaddr lies in the middle of: of its window, or of its slot. NULL: none. */
 static struct jump_try *try_of(const struct jump_batch *batch, uint64_t vaddr)
@@ -114,7 +107,7 @@ static struct jump_try *try_at(const struct space *space, const struct jump_batc
 	return found;
 }
 
-static void put_off(struct plant_space *ps, struct jump_try *try, const char *why)
+void jump_put_off(struct plant_space *ps, struct jump_try *try, const char *why)
 {
 	if (!try->jump)
 		return;
@@ -156,7 +149,7 @@ static void clear_pc(const struct space *space, struct jump_batch *batch, struct
 		return;
 	to = in_copy(try, pc);
 	if (!to || hold_set_pc(t, to) < 0)
-		put_off(space->plant, try, why_in_it);
+		jump_put_off(space->plant, try, why_in_it);
 }
 
 struct clearing {
@@ -186,13 +179,13 @@ static void clear_word(void *ctx, uint64_t word)
 	if (!try)
 		try = try_of_hop(c->space, c->batch, word);
 	if (try)
-		put_off(c->space->plant, try, why_in_it);
+		jump_put_off(c->space->plant, try, why_in_it);
 }
 
 static void put_all_off(struct plant_space *ps, struct jump_batch *batch, const char *why)
 {
 	for (size_t i = 0; i < batch->n; i++)
-		put_off(ps, &batch->tries[i], why);
+		jump_put_off(ps, &batch->tries[i], why);
 }
 
 /* One that is asleep, and was left alone: it must not be in the way, for nobody moves it. */
@@ -201,7 +194,7 @@ static void clear_sleeper(struct clearing *c, pid_t tid, uint64_t pc, uint64_t s
 	struct jump_try *try = try_at(c->space, c->batch, pc);
 
 	if (try)
-		put_off(c->space->plant, try, why_in_it);
+		jump_put_off(c->space->plant, try, why_in_it);
 	if (!stack_words(&c->maps, &c->space->mem, tid, sp, c->space->arch->addr_size,
 			 clear_word, c))
 		put_all_off(c->space->plant, c->batch, why_not_known);
@@ -273,217 +266,6 @@ static bool clear_threads(struct tracer *tracer, struct space *space, struct jum
 	return good;
 }
 
-/* --- writing ---------------------------------------------------------------------------- */
-
-/*
- * A sleeper may wake up meanwhile, and we may be killed. So the breakpoint stays until all
- * else stands: the hop of a short jump, where nobody is; what the breakpoint leads to becomes the copy of the whole window;
- * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
- */
-enum step { STEP_HOP, STEP_SLOT, STEP_TAIL, STEP_FIRST };
-
-/*
- * A bell in front of a call (bell.h) has no breakpoint. It stands on one instruction, so it is written all at once, in the
- * last step, as it is taken out.
- */
-
-/* Sites lie in the order of their addresses, and so do their slots: two pages at a time. */
-struct edits {
-	struct page_edit code, slots;
-};
-
-static void edits_end(struct edits *edits)
-{
-	page_edit_end(&edits->slots);
-	page_edit_end(&edits->code);
-}
-
-static bool write_bytes(const struct space *space, struct page_edit *edit, uint64_t vaddr,
-			const uint8_t *bytes, size_t len)
-{
-	uint8_t *at;
-
-	if (vaddr % PAGE + len > PAGE) {
-		page_edit_end(edit);
-		return mem_write(&space->mem, 0, vaddr, bytes, len) == 0;
-	}
-	at = page_edit_at(edit, vaddr, len);
-	if (!at)
-		return false;
-	memcpy(at, bytes, len);
-	page_edit_changed(edit);
-	return true;
-}
-
-static bool write_step(const struct space *space, struct edits *edits, struct site *site,
-		       const struct site_jump *jump, enum step step)
-{
-	struct page_edit *code = &edits->code;
-	const struct ubp_arch *arch = space->arch;
-	size_t n = arch->swbp.len;
-	struct slot_code slot;
-
-	switch (step) {
-	case STEP_HOP:
-		return !jump->hop_at || (hop_begin(space, site, jump) == 0 &&
-					 write_bytes(space, &edits->slots, jump->hop_at,
-						     jump->hop, UBP_HOP_LEN));
-	case STEP_SLOT:
-		/* One instruction leads behind the jump by itself. */
-		if (jump->n == 1)
-			return true;
-		arch->slot.build_jump(site->slot, jump->copy, &slot);
-		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
-	case STEP_TAIL:
-		/* It may be as long as a breakpoint. */
-		return jump->jump_len == n || bell_is_call(site) ||
-		       write_bytes(space, code, site->vaddr + n, jump->bytes + n,
-				   jump->jump_len - n);
-	case STEP_FIRST:
-		return write_bytes(space, code, site->vaddr, jump->bytes,
-				   bell_is_call(site) ? jump->jump_len : n);
-	}
-	return false;
-}
-
-static bool is_ready(const struct space *space, struct page_edit *edit, const struct site *site,
-		     const struct site_jump *jump, enum step step, bool is_any_buried)
-{
-	const struct ubp_arch *arch = space->arch;
-	const uint8_t *now;
-
-	/* It may have been unmapped while its threads were stopped; from then on it is there. */
-	if (step == STEP_HOP && is_any_buried && plant_site_at(space, site->vaddr) != site)
-		return false;
-	/* No step of this kind changes code of the program: the next one looks at it. */
-	if (step == STEP_HOP && (!jump->hop_at || site->hop.is_own))
-		return bell_is_call(site) || site->planted;
-	if (bell_is_call(site)) {
-		now = page_edit_at(edit, site->vaddr, site->insn.len);
-		return now && memcmp(now, site->insn.bytes, site->insn.len) == 0;
-	}
-	if (step == STEP_HOP && !site->planted)
-		return false;
-	now = page_edit_at(edit, site->vaddr, arch->swbp.len);
-	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
-}
-
-/*
- * It can't go on: what is behind the breakpoint becomes what it was. Where not even that can be written it
- * stays known, to be taken out with the others, and is not tried again.
- */
-static void give_up(const struct space *space, struct jump_try *try, const char *why)
-{
-	const struct site *site = try->site;
-	struct site_jump *jump = try->jump;
-	size_t n = bell_is_call(site) ? 0 : space->arch->swbp.len;
-
-	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
-	    jump->jump_len == n ||
-	    mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n, jump->jump_len - n) ==
-		    0) {
-		jump->is_begun = false;
-		put_off(space->plant, try, why);
-		return;
-	}
-	try->site->jump = jump;
-	try->jump = NULL;
-	jump_refuse(try->site, why);
-}
-
-/* Some page could not be written: does what this step writes stand there? */
-static bool is_done(const struct space *space, const struct jump_try *try, enum step step)
-{
-	const struct ubp_arch *arch = space->arch;
-	const struct site_jump *jump = try->jump;
-	size_t n = arch->swbp.len;
-	uint8_t now[UBP_SLOT_SIZE];
-	struct slot_code code;
-
-	switch (step) {
-	case STEP_HOP:
-		return !jump->hop_at || hop_stands(space, try->site, jump);
-	case STEP_SLOT:
-		arch->slot.build_jump(try->site->slot, jump->copy, &code);
-		return jump->n == 1 ||
-		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
-			memcmp(now, code.code, code.len) == 0);
-	case STEP_TAIL:
-		return bell_is_call(try->site) ||
-		       (mem_peek(&space->mem, try->site->vaddr + n, now, jump->jump_len - n) ==
-				jump->jump_len - n &&
-			memcmp(now, jump->bytes + n, jump->jump_len - n) == 0);
-	case STEP_FIRST:
-		n = bell_is_call(try->site) ? jump->jump_len : n;
-		return mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
-		       memcmp(now, jump->bytes, n) == 0;
-	}
-	return false;
-}
-
-/* What can't be written is put off: it is a breakpoint still. */
-static void take_step(struct space *space, struct edits *edits, struct jump_batch *batch,
-		      enum step step)
-{
-	bool is_any_buried = space->plant->n_buried != batch->n_buried, has_failed;
-
-	for (size_t i = 0; i < batch->n; i++) {
-		struct jump_try *try = &batch->tries[i];
-
-		if (!try->jump)
-			continue;
-		if (!is_ready(space, &edits->code, try->site, try->jump, step, is_any_buried)) {
-			edits_end(edits);
-			give_up(space, try, why_in_it);
-			continue;
-		}
-		try->jump->is_begun |= step >= (bell_is_call(try->site) ? STEP_FIRST : STEP_TAIL);
-		if (!write_step(space, edits, try->site, try->jump, step)) {
-			edits_end(edits);
-			give_up(space, try, why_not_written);
-		}
-	}
-	edits_end(edits);
-	has_failed = edits->code.has_failed || edits->slots.has_failed;
-	for (size_t i = 0; i < batch->n && has_failed; i++)
-		if (batch->tries[i].jump && !is_done(space, &batch->tries[i], step))
-			give_up(space, &batch->tries[i], why_not_written);
-}
-
-static void write_all(struct space *space, struct jump_batch *batch)
-{
-	struct plant_space *ps = space->plant;
-	struct edits *edits = calloc(1, sizeof(*edits));
-
-	if (!edits) {
-		put_all_off(ps, batch, why_not_written);
-		return;
-	}
-	edits->code.mem = edits->slots.mem = &space->mem;
-	(void)rings_open_gate(space, 0);
-	take_step(space, edits, batch, STEP_HOP);
-	take_step(space, edits, batch, STEP_SLOT);
-	take_step(space, edits, batch, STEP_TAIL);
-	take_step(space, edits, batch, STEP_FIRST);
-	for (size_t i = 0; i < batch->n; i++) {
-		struct jump_try *try = &batch->tries[i];
-		struct site *site = try->site;
-
-		if (!try->jump)
-			continue;
-		site->jump = try->jump;
-		try->jump = NULL;
-		site->rung = SITE_JUMPED;
-		site->planted = true;
-		site->rests = false;
-		site->jump->is_written = true;
-		count_jump(site, true);
-		ps->jump->n_written++;
-	}
-	area_note_change(space, 0);
-	free(edits);
-}
-
 /* Each stop costs the target time: what does not work soon is tried ever more seldom. */
 static void wait_longer(struct plant_space *ps, uint64_t least, uint64_t most)
 {
@@ -535,7 +317,7 @@ static bool hold_and_write(struct tracer *tracer, struct space *space, const str
 	}
 	/* Else it is given up. */
 	if (!ps->closing && all)
-		write_all(space, batch);
+		jump_write_steps(space, batch);
 	else if (!ps->closing)
 		put_all_off(ps, batch, why_not_stopped);
 	while (tries-- > 1)

@@ -96,7 +96,7 @@ static int adopt_slot(struct adoption *a, struct area *area, const struct guard_
 }
 
 /*
- * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_write.c):
+ * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_steps.c):
  * a breakpoint stays, and is taken out with the others. Threads that run are held.
  */
 static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)

@@ -20,7 +20,9 @@ static const char has_hop[] = "the jump of another probe is in bytes that it wou
 /* Is its place, behind which it may stand, in front of @end? */
 static bool is_under(const struct site *other, uint64_t end)
 {
-	return other->vaddr - (other->n_probes ? site_behind(other, other->probes[0]) : 0) < end;
+	bool has_lead = other->n_probes && !other->run_up;
+
+	return other->vaddr - (has_lead ? site_behind(other, other->probes[0]) : 0) < end;
 }
 
 /* @back: bytes behind it. */

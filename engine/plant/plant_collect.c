@@ -17,6 +17,7 @@
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
 #include "engine/plant/plant.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/sigaction.h"
 #include "engine/plant/site.h"
 #include "engine/plant/update.h"
@@ -65,6 +66,8 @@ static int note_added(struct update *u, const struct added *added)
 
 static bool is_joined(const struct site *site, const struct added *what)
 {
+	if (what->run_up || site->run_up)
+		return what->run_up && site->run_up && site_has_probe(site, what->probe);
 	if (what->func_vaddr)
 		return site_has_exit(site, what->probe, what->func_vaddr);
 	return what->probe ? site_has_probe(site, what->probe)
@@ -94,6 +97,8 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	what.is_new = !site;
 	if (site && is_joined(site, &what))
 		return 0;
+	if (site && site->run_up && !what.run_up)
+		run_up_give_way(site);
 	if (site && is_outdated(u, site))
 		return ubp_fail(err, EBUSY,
 				"code at 0x%lx in process %d has changed since it was probed",
@@ -110,6 +115,8 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 		rc = site_add_probe(site, what.probe);
 	if (rc < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	if (what.run_up)
+		site->run_up = what.run_up;
 	what.watches &= ~site->watches; /* what was there before stays, whatever comes */
 	u->added[u->n_added - 1].watches = what.watches;
 	site->watches |= what.watches;
@@ -183,6 +190,26 @@ static int join_entry(struct update *u, const struct mapping *m, uint64_t vaddr,
 	return join(u, m, vaddr, (struct added){ .probe = probe }, &from, false, err);
 }
 
+/* Beside the ret that the function at @func_vaddr is left by. Without it, that is a breakpoint. */
+static int join_run_up(struct update *u, const struct mapping *m, uint64_t vaddr,
+		       struct uprobe *probe, const struct uprobe_exit *e, struct ubp_err *err)
+{
+	const struct plant_space *ps = u->space->plant;
+	const struct site *ret = map_get(&ps->sites, vaddr);
+	int rc;
+
+	if (!e->run_up || e->run_up_due || vaddr - m->start < e->run_up || !ret ||
+	    !run_up_fits(u->space, &u->view, ret, e))
+		return 0;
+	rc = join(u, m, vaddr - e->run_up,
+		  (struct added){ .probe = probe, .run_up = e->run_up },
+		  &(struct site_origin){ .what = probe->what }, false, err);
+	if (rc == 0 || rc == -ENOMEM)
+		return rc;
+	ubp_err_reset(err);
+	return 0;
+}
+
 /* All places where the function of a return probe is left; it starts at @func_vaddr. */
 static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vaddr,
 		      struct ubp_err *err)
@@ -202,6 +229,8 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 			  (struct added){ .probe = probe, .func_vaddr = func_vaddr },
 			  &(struct site_origin){ .code = &e->code, .what = probe->what },
 			  e->is_jump, err);
+		if (rc == 0)
+			rc = join_run_up(u, m, vaddr, probe, e, err);
 	}
 	return rc;
 }
@@ -246,6 +275,8 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	way = return_way_of(&facts, ret_why);
 	if (way == RETURN_AT_RETS && probe->exits_due)
 		u->plant->opt.find_exits(probe);
+	if (way == RETURN_AT_RETS && run_ups_are_wanted(u->plant, u->space))
+		u->plant->opt.find_run_ups(probe);
 	return way;
 }
 

@@ -285,7 +285,9 @@ static int provide(struct plant *plant, const struct held *held, struct maps *ma
 
 bool pun_is_needed(const struct site *site)
 {
-	return site->n_probes && site->probes[0]->window.pun.n_fixed;
+	const struct pun *pun = jump_pun(site);
+
+	return pun && pun->n_fixed;
 }
 
 int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
@@ -293,7 +295,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 {
 	const struct space *space = held->t->process->space;
 	const struct arch_jump *arch = &space->arch->jump;
-	const struct pun *pun = pun_is_needed(site) ? &site->probes[0]->window.pun : NULL;
+	const struct pun *pun = pun_is_needed(site) ? jump_pun(site) : NULL;
 	struct window window = { 0 };
 	int rc = -ERANGE;
 
@@ -302,8 +304,9 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 	window.pun.starts = pun->starts;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
 	for (uint8_t n = pun->n_prefix; n < window.jump_len && rc < 0 && rc != -ESRCH; n++) {
-		/* More of what follows is a part of it then. */
+		/* More of what follows is a part of it then: of a run-up, the ret, where a breakpoint stands. */
 		if (!arch->take_pun(&window, n, pun->fixed) ||
+		    (n > pun->n_prefix && site->run_up) ||
 		    (n > pun->n_prefix &&
 		     neighbour_of(space->plant, site,
 				  (size_t)window.jump_len + window.pun.n_fixed)))

@@ -13,6 +13,7 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/plant/update.h"
@@ -293,15 +294,17 @@ static int renew(struct tracer *tracer, struct space *space)
 /* The site whose jump reaches over @vaddr. NULL: none does. */
 static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 {
-	struct site *hop;
+	struct site *other, *hop;
 
 	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
-		struct site *other = map_get(&ps->sites, vaddr - back);
-
+		other = map_get(&ps->sites, vaddr - back);
 		if (other && other->jump && other->jump->is_begun &&
 		    other->jump->reach > back)
 			return other;
 	}
+	other = run_up_over(ps, vaddr);
+	if (other)
+		return other;
 	hop = hop_near(ps, vaddr, 1);
 	return hop && hop->jump && hop->jump->is_begun ? hop : NULL;
 }
@@ -360,13 +363,25 @@ static struct site *hop_over(const struct plant_space *ps, uint64_t vaddr)
 	return site && site->hop.stands ? site : NULL;
 }
 
+/* The site whose jump is in the way of @a. A run-up that finds one has no jump. */
+static struct site *in_the_way_of(const struct plant_space *ps, const struct added *a)
+{
+	uint64_t vaddr = a->site->vaddr;
+
+	if (a->run_up)
+		return NULL;
+	return a->is_new ? jump_over(ps, vaddr) : run_up_over(ps, vaddr);
+}
+
 static bool is_in_the_way(const struct update *u, bool any_jump)
 {
-	for (size_t i = 0; i < u->n_added; i++) {
-		uint64_t vaddr = u->added[i].site->vaddr;
+	const struct plant_space *ps = u->space->plant;
 
-		if (u->added[i].is_new && ((any_jump && jump_over(u->space->plant, vaddr)) ||
-					   hop_over(u->space->plant, vaddr)))
+	for (size_t i = 0; i < u->n_added; i++) {
+		const struct added *a = &u->added[i];
+
+		if ((any_jump && in_the_way_of(ps, a)) ||
+		    (a->is_new && hop_over(ps, a->site->vaddr)))
 			return true;
 	}
 	return false;
@@ -400,10 +415,7 @@ static int clear_way(const struct update *u, const struct who *who)
 	int rc = 0;
 
 	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
-		uint64_t vaddr = u->added[i].site->vaddr;
-
-		while (rc == 0 && u->added[i].is_new &&
-		       (other = jump_over(u->space->plant, vaddr)))
+		while (rc == 0 && (other = in_the_way_of(u->space->plant, &u->added[i])))
 			rc = take_jump_back(u->space, other, who);
 	}
 	area_note_change(u->space, 0);

@@ -23,7 +23,8 @@ void count_site(const struct site *site, struct uprobe *probe, bool is_exit)
 {
 	struct uprobe_stats *st = &probe->stats;
 
-	if (!is_counted(site, probe))
+	/* The ret behind a run-up is the site. */
+	if (!is_counted(site, probe) || site->run_up)
 		return;
 	add(&st->sites, true);
 	if (site->rung == SITE_STEPPED)

@@ -50,6 +50,8 @@ enum { ALONE = 1, ALONE_SOON = 2 };
 static const char *why_stops(const struct ubp_arch *arch, const struct site *site,
 			     bool is_forced)
 {
+	if (site->run_up && site->n_probes)
+		return "returns are caught at instructions of it";
 	if (!is_forced && site->rung == SITE_JUMPED && site->jump &&
 	    !mirror_takes_breakpoints(arch, site))
 		return "a debugger's breakpoint could break one of its jumps (--force)";

@@ -90,6 +90,18 @@ int jump_take_probes(struct site_jump *jump, const struct site *site)
 	return copy_probes(jump, site->probes, site->n_probes);
 }
 
+const struct pun *jump_pun(const struct site *site)
+{
+	const struct uprobe *probe = site->n_probes ? site->probes[0] : NULL;
+
+	if (!probe || !site->run_up)
+		return probe ? &probe->window.pun : NULL;
+	for (size_t i = 0; i < probe->n_exits; i++)
+		if (probe->exits[i].foffset == site->foffset + site->run_up)
+			return &probe->exits[i].pun;
+	return NULL;
+}
+
 bool jump_is_stale(const struct site *site)
 {
 	const struct site_jump *jump = site->jump;

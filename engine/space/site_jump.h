@@ -27,6 +27,7 @@ struct site_jump {
 	uint8_t jump_len;
 	uint8_t n_prefix; /* of them (struct pun) */
 	uint8_t reach; /* bytes that are read as the jump: more, if it is a punned one */
+	uint8_t run_up; /* bytes from it to the ret that it catches returns at (struct site); 0: it is for another site */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
 		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */
@@ -68,6 +69,8 @@ void jump_free(struct site_jump *jump);
 void jump_free_all(struct site *site);
 /* It is to record what its site has now. 0 or -ENOMEM. */
 int jump_take_probes(struct site_jump *jump, const struct site *site);
+/* The punned jump that @site is to get, as far as its file tells. NULL, or .n_fixed 0: none. */
+const struct pun *jump_pun(const struct site *site);
 /* Has its site other probes than when it was made? */
 bool jump_is_stale(const struct site *site);
 /* The next of a site's jumps, NULL begins: the one that stands, then old ones. NULL: there is none. */

@@ -92,6 +92,11 @@ struct site {
 	bool is_spared;    /* neither that jump nor a breakpoint can stand here */
 	bool is_first; /* its probes have leads, and yet a breakpoint stands at the lead (first.c) */
 	bool is_moved; /* its probes went to the site at their lead: nothing stands here */
+	/*
+	 * Bytes from here to a ret at which the returns of its probes are caught: it is a run-up (plant/run_up.h), whose probes' places are the starts of
+	 * their functions. 0: it is none.
+	 */
+	uint8_t run_up;
 	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */

@@ -74,6 +74,11 @@ struct uprobe_exit {
 	uint64_t foffset;
 	bool is_jump; /* to another function: a return that is not seen */
 	struct file_code code;
+	/* Of a ret: bytes of the run-up to it (arch/detour.h), and what they are; 0: it has none, or no jump can stand there. */
+	uint8_t run_up;
+	bool run_up_due; /* nobody has looked whether a jump can: plant_options.find_run_ups */
+	uint8_t run_up_code[UBP_RUN_UP_MAX];
+	struct pun pun; /* .n_fixed: it is a punned jump */
 };
 
 /* Can a jump stand there, as far as the file tells? */

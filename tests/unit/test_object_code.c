@@ -16,9 +16,11 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/code/boundary.h"
 #include "engine/code/exits.h"
+#include "engine/code/window.h"
 #include "engine/elf/ifunc_slots.h"
 #include "engine/elf/object.h"
 #include "engine/elf/properties.h"
@@ -320,14 +322,59 @@ static void exits_are(struct object *object, const struct object_symbol *symbol,
 	free(exits.exits);
 }
 
+/* What stands in front of a ret, that a jump could stand on: one instruction that is as long, or a byte shorter. */
+static void test_run_ups(void **state)
+{
+	static const struct {
+		const char *name, *ret;
+		uint8_t run_up;
+	} rows[] = {
+		{ "run_up", "run_up_9", 9 },
+		{ "run_up", "run_up_10", 10 },
+		{ "run_up", "run_up_5", 5 }, /* a punned one */
+		{ "run_up", "run_up_faults", 0 },
+		{ "run_up_nosplit", "run_up_nosplit_9", 9 },
+	};
+	struct object *object = open_ok(fixture_or_skip("obj_windows_go"));
+
+	(void)state;
+	if (!object_arch(object)->jump.runs_anywhere)
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct object_symbol symbol = find_ok(object, rows[i].name);
+		struct object_exits exits;
+		struct window window;
+		uint64_t elf_vaddr, foffset;
+		size_t k = 0;
+
+		assert_int_equal(object_symbol_value(object, rows[i].ret, &elf_vaddr), 0);
+		assert_int_equal(object_vaddr_to_foffset(object, elf_vaddr, &foffset), 0);
+		ubp_err_reset(&err);
+		assert_int_equal(object_find_exits(object, symbol.foffset, &exits, &err), 0);
+		while (exits.exits[k].foffset != foffset)
+			assert_true(++k < exits.n);
+		assert_int_equal(exits.exits[k].run_up, rows[i].run_up);
+		free(exits.exits);
+		if (!rows[i].run_up)
+			continue;
+		/* There may be no stack for its detour. */
+		assert_int_equal(object_window_run_up(object, foffset - rows[i].run_up, &window,
+						      &err),
+				 strstr(rows[i].name, "nosplit") ? -EOPNOTSUPP : 0);
+		assert_int_equal(window.n, 1);
+		assert_int_equal(window.pun.n_fixed, rows[i].run_up == 5);
+	}
+	object_free(object);
+}
+
 /* All ages of the table; functions without any symbol. */
 static void test_go_table(void **state)
 {
 	static const char *const names[] = { "obj_go_12", "obj_go_116", "obj_go_118",
 					     "obj_go_120" };
-	static const struct object_exit first[] = { { 4, EXIT_RET }, { 5, EXIT_JUMP } };
-	static const struct object_exit second[] = { { 1, EXIT_RET } };
-	static const struct object_exit third[] = { { 0, EXIT_JUMP_TO } };
+	static const struct object_exit first[] = { { 4, EXIT_RET, 0 }, { 5, EXIT_JUMP, 0 } };
+	static const struct object_exit second[] = { { 1, EXIT_RET, 0 } };
+	static const struct object_exit third[] = { { 0, EXIT_JUMP_TO, 0 } };
 	struct object_exits exits;
 	uint64_t start, end;
 
@@ -364,6 +411,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function_at),   cmocka_unit_test(test_go_table),
+		cmocka_unit_test(test_run_ups),
 		cmocka_unit_test(test_all_functions), cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_boundaries),    cmocka_unit_test(test_no_boundary),
 		cmocka_unit_test(test_bad_code),      cmocka_unit_test(test_irelative),

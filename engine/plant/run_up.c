@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/run_up.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/plant/neighbour.h"
+#include "engine/space/site_jump.h"
+#include "engine/space/state.h"
+#include "engine/space/uprobe.h"
+#include "engine/trace/mem.h"
+#include "engine/trace/process.h"
+
+bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
+{
+	return plant->opt.rings && !plant->opt.beside_kernel && space->arch->jump.runs_anywhere &&
+	       space->arch->detour.build;
+}
+
+bool run_up_fits(const struct space *space, struct mem_view *view, const struct site *ret,
+		 const struct uprobe_exit *its_exit)
+{
+	uint64_t from = ret->vaddr - its_exit->run_up;
+	const struct site *first = plant_site_at(space, from);
+	uint8_t now[UBP_RUN_UP_MAX];
+
+	if (ret->n_probes || ret->watches || (first && first->run_up != its_exit->run_up))
+		return false;
+	for (uint64_t at = from + 1; at < ret->vaddr; at++)
+		if (plant_site_at(space, at))
+			return false;
+	return first || (mem_view_peek(view, from, now, its_exit->run_up) == its_exit->run_up &&
+			 memcmp(now, its_exit->run_up_code, its_exit->run_up) == 0);
+}
+
+void run_up_give_way(struct site *site)
+{
+	while (site->n_probes)
+		uprobe_put(site->probes[--site->n_probes]);
+	site->run_up = 0;
+	site->no_jump = NULL;
+}
+
+struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr)
+{
+	for (uint64_t back = 0; back <= UBP_RUN_UP_MAX; back++) {
+		struct site *other = map_get(&ps->sites, vaddr - back);
+
+		if (other && other->jump && other->jump->is_begun &&
+		    (back ? other->jump->run_up >= back : other->jump->run_up && !other->run_up))
+			return other;
+	}
+	return NULL;
+}
+
+/* Is what is caught at @ret what @site is for, and nothing else there? */
+static bool is_for(const struct site *site, const struct site *ret)
+{
+	if (!ret || !ret->planted || ret->n_probes || ret->watches || !site->n_probes ||
+	    ret->n_exits != site->n_probes)
+		return false;
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (ret->exits[i].probe != site->probes[i] || ret->exits[i].is_jump ||
+		    ret->exits[i].func_vaddr != site_probed(site, site->probes[0]))
+			return false;
+	return true;
+}
+
+const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
+{
+	const struct site *site = at->sites[at->i];
+
+	if (!is_for(site, map_get(&ps->sites, site->vaddr + site->run_up)))
+		return "something else stands at the ret instruction";
+	if (site->n_probes > UBP_DETOUR_PROBES)
+		return "more probes than a detour has room for";
+	return neighbour_at(ps, at, site->run_up);
+}
+
+static int find_before(const struct ubp_arch *arch, const uint8_t *code, const struct site *site,
+		       struct window *before, struct ubp_err *err)
+{
+	while (before->len < site->run_up) {
+		struct displaced_insn *insn = &before->insns[before->n];
+
+		if (before->n == UBP_WINDOW_INSNS ||
+		    arch->insn.analyze(code + before->len, (size_t)site->run_up - before->len,
+				       site->vaddr + before->len, insn, err) < 0 ||
+		    !arch->jump.runs_anywhere(insn))
+			return ubp_fail(err, EBUSY,
+					"what is in front of the ret is not what the file has there");
+		before->n++;
+		before->len = (uint8_t)(before->len + insn->len);
+	}
+	return 0;
+}
+
+static int find_jumped(const struct ubp_arch *arch, const uint8_t *code, const struct site *site,
+		       struct window *jumped, struct ubp_err *err)
+{
+	const struct pun *pun = &site->hop.pun;
+	size_t len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
+	int rc;
+
+	if (!pun->n_fixed)
+		return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
+	if (len + pun->n_fixed > site->run_up || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
+		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
+	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped, err);
+	jumped->pun = *pun;
+	return rc;
+}
+
+int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,
+		struct run_up *ret_run_up, struct ubp_err *err)
+{
+	const struct ubp_arch *arch = space->arch;
+	const struct site *ret = plant_site_at(space, site->vaddr + site->run_up);
+	struct run_up *r = ret_run_up;
+	uint8_t code[UBP_RUN_UP_MAX];
+	int rc;
+
+	memset(r, 0, sizeof(*r));
+	if (!ret || ret->insn.leave != LEAVE_RET || ret->insn.ret_pops != arch->addr_size)
+		return ubp_fail(err, EOPNOTSUPP, "no plain ret instruction ends it");
+	if (mem_view_peek(view, site->vaddr, code, site->run_up) != site->run_up)
+		return ubp_fail(err, EFAULT, "it cannot be read");
+	rc = find_before(arch, code, site, &r->before, err);
+	if (rc == 0)
+		rc = find_jumped(arch, code, site, &r->jumped, err);
+	if (rc < 0)
+		return rc;
+	r->ret = (struct window){
+		.insns = { ret->insn }, .n = 1, .len = ret->insn.len, .jump_len = ret->insn.len
+	};
+	r->lead.sp_down = ret->insn.ret_pops;
+	return 0;
+}
