@@ -20,6 +20,7 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leftover.h"
+#include "engine/plant/jump_make_way.h"
 #include "engine/plant/renew.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
@@ -265,7 +266,7 @@ static int attempt(struct update *u, struct ubp_err *err)
 	if (rc == 0 && u->part == UPDATE_GUARD)
 		rc = ubp_fail(err, EINPROGRESS, "its places come next");
 	if (rc == 0)
-		rc = renew_make_way(u, err);
+		rc = jump_make_way(u, err);
 	if (rc == 0)
 		rc = update_write(u, err);
 	if (rc == 0)

@@ -16,9 +16,11 @@
 
 struct plant;
 struct plant_space;
+struct site;
+struct space;
 struct tracer;
 struct ubp_err;
-struct update;
+struct who;
 
 /*
  * Jumps that were made before threads could claim rings, in a program that had just begun: others take their place. False: there are
@@ -34,11 +36,8 @@ bool renew_has_claimless(const struct plant_space *ps);
 void renew_drop(struct plant *plant, struct plant_space *ps);
 /* A site whose jump stands has got another probe: renew_pass() is due. */
 void renew_due(struct plant *plant, struct plant_space *ps);
-/*
- * Called before breakpoints are written under a jump, which begins at a lower address: the jump becomes a breakpoint. The
- * thread of @u is held; it may be gone afterwards. Returns 0 or -errno.
- */
-int renew_make_way(struct update *u, struct ubp_err *err);
+/* The jump at @site becomes a breakpoint, and its detour an old one. All threads are held, and @who knows where they are. 0 or -errno. */
+int renew_take_jump_back(const struct space *space, struct site *site, const struct who *who);
 /*
  * Between two turns of the tracing thread: in each space of @tracer what is due. It may fail for now, where a thread cannot be
  * stopped: it is tried again by a later call. False: that is so somewhere.
