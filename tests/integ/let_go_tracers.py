@@ -224,11 +224,11 @@ class First(Target):
         self.outer = subprocess.Popen(["unshare", "-pf", "--mount-proc", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.p = self.outer
         self.expect("ready")
-        self.pid = children(self.outer.pid)[0]
+        self.inner = children(self.outer.pid)[0]
 
-    def tracer(self):
-        with open(f"/proc/{self.pid}/status", encoding="ascii") as f:
-            return int(re.search(r"TracerPid:\s*(\d+)", f.read()).group(1))
+    @property
+    def pid(self):
+        return self.inner
 
 
 def first_of_namespace():
