@@ -420,6 +420,12 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct held *ret_h
 			return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
 		if (tracer_is_cancelled(tracer))
 			return tracer_give_up(err);
+		/* It may be another thread's by an exec, which is told of under another number. */
+		if (pass > ANY) {
+			tracer_poll(tracer, LOOKS);
+			if (map_get(&tracer->processes, (uint64_t)pid) != p)
+				return ubp_fail(err, ESRCH, "process %d has ended", (int)pid);
+		}
 		t = hold_any(tracer, p, pass < ANY ? (enum choice)pass : ANY, &n_tries);
 		if (t) {
 			p->stays = false; /* other stops are its owner's from now on */

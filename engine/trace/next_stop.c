@@ -60,8 +60,9 @@ static bool block(struct tracer *tracer, struct stop *ret_stop)
 	siginfo_t si;
 
 	for (;;) {
+		/* Who is woken again in each turn looks at one stop in each, too. */
 		if (woken(tracer))
-			return false;
+			return wait_poll(ret_stop);
 		si.si_pid = 0;
 		if (again_waitid(P_ALL, 0, &si, WAIT_LOOK) == 0)
 			break;

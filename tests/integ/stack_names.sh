@@ -112,6 +112,9 @@ go a
 go b
 finish a
 finish b
+# Files are read for names meanwhile, which an end would cut short.
+wait_for out.txt '^ => shop::open_all\+0x[0-9a-f]* \(/mnt/prog\)$'
+wait_for out.txt '^ => middle\+0x[0-9a-f]* \(/mnt/prog\)$'
 trace_stop
 grep -q '^ => shop::open_all+0x[0-9a-f]* (/mnt/prog)$' out.txt || fail "root a"
 grep -q '^ => middle+0x[0-9a-f]* (/mnt/prog)$' out.txt || fail "root b"

@@ -58,10 +58,10 @@ UBP_PID=
 eventually has_ended "$one"
 alive
 
-# Each request costs two switches of process: planting and taking out, with a jump, makes some 100 for a process.
+# Each request costs two switches of process: planting and taking out, with a jump, makes some 130 for a process.
 NAME=many start "$(type -P setpriv)" --reuid 65534 --regid 65534 --clear-groups -- "$FIXTURES/crowd" 10 1 0 0
 pids=$PID_many$(printf ',%s' $(cat "/proc/$PID_many/task"/*/children))
 trace --stay --stats -p "$pids" -e "p:t/tick $FIXTURES/crowd:tick"
 trace_stop
 requests=$(grep -o ' requests=[0-9]*' err.txt)
-[ "${requests#*=}" -lt 1300 ] || fail "$requests for 10 processes"
+[ "${requests#*=}" -lt 1600 ] || fail "$requests for 10 processes"
