@@ -243,6 +243,19 @@ static void look_later(struct ubp_session *s, const struct process *p)
 
 /* --- back again -------------------------------------------------------------------------- */
 
+/* Once of each process that it does. */
+static void tell_in_vain(struct ubp_session *s, const struct process *p)
+{
+	if (!p->space->plant || !bell_take_in_vain(p->space->plant) ||
+	    p->probes->rang_in_vain)
+		return;
+	session_warn(s,
+		     "process %d could not be traced again in time when it asked for that: what it "
+		     "loaded, executed or forked then may have been missed",
+		     (int)p->pid);
+	p->probes->rang_in_vain = true;
+}
+
 /* It runs another program: as if it had just been attached to. */
 static void take_executed(struct ubp_session *s, struct process *p)
 {
@@ -254,6 +267,7 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		alone_forget(&s->tracer, p);
 		return;
 	}
+	tell_in_vain(s, p);
 	spare_use(&s->spare);
 	rc = alone_executed(&s->tracer, p, &err);
 	if (rc == -EBUSY) {
@@ -263,18 +277,6 @@ static void take_executed(struct ubp_session *s, struct process *p)
 		plant_in_executed(s, p);
 	} else if (rc != -ESRCH && rc != -EINTR)
 		session_warn(s, "process %d: %s", (int)pid, err.text);
-}
-
-/* Once of each process that it does. */
-static void tell_in_vain(struct ubp_session *s, const struct process *p)
-{
-	if (!bell_take_in_vain(p->space->plant) || p->probes->rang_in_vain)
-		return;
-	session_warn(s,
-		     "process %d could not be traced again in time when it asked for that: what it "
-		     "loaded, executed or forked then may have been missed",
-		     (int)p->pid);
-	p->probes->rang_in_vain = true;
 }
 
 /* True: it is traced again, or has ended. */
