@@ -258,6 +258,7 @@ void *run_thread(void *arg)
 	}
 	budget_begin(s);
 	announce(s, 0, &err);
+	targets_end_with_last(s);
 	while (!must_stop(s) && !is_lost(s)) {
 		release_pass(s);
 		budget_pass(s);

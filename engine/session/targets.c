@@ -420,11 +420,34 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 			(int)pid, definitions_spec(s->defined, 0)->path);
 }
 
+/* Of those that are traced; who has ended before was never one. */
+static void count_wanted(struct ubp_session *s, pid_t pid)
+{
+	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+
+	if (!p || p->probes->is_wanted)
+		return;
+	p->probes->is_wanted = true;
+	s->n_wanted++;
+}
+
+void targets_end_with_last(struct ubp_session *s)
+{
+	/* Their children are wanted, too. */
+	bool waits = (s->opt.n_pids && s->n_wanted) ||
+		     (s->opt.follow == UBP_FOLLOW_YES && s->tracer.processes.n);
+
+	if ((s->opt.n_pids && !waits) ||
+	    (s->opt.tid && !s->opt.n_pids && !s->tracer.processes.n))
+		session_end(s);
+}
+
 static int take_named(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *err)
 {
 	if (rc == 0)
 		rc = check_mapped(s, pid, err);
-	s->n_wanted += rc == 0;
+	if (rc == 0)
+		count_wanted(s, pid);
 	if (rc != -ESRCH || s->opt.n_pids == 1 || task_live_thread(pid))
 		return rc;
 	session_warn(s, "process %d has ended: the others are traced", (int)pid);

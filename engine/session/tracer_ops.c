@@ -215,21 +215,16 @@ static void on_tracee_gone(void *ctx, struct tracee *t)
 static void on_process_gone(void *ctx, struct process *p)
 {
 	struct ubp_session *s = ctx;
-	bool has_ended = false;
 
 	stand_alone_forget(p);
 	session_mark_gone(s, p->pid);
 	/* One whose exec was to be seen, and was not, has not executed anything. */
 	if ((p->at_exec && !p->exec_comes) || p->waits)
 		session_count_late(s, p->pid);
-	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (s->pids[i] == p->pid && s->n_wanted)
-			has_ended = --s->n_wanted == 0;
-	/* Their children are wanted, too. */
-	if (s->opt.follow == UBP_FOLLOW_YES)
-		has_ended = s->opt.n_pids && !s->n_wanted && !s->tracer.processes.n;
-	if (has_ended || (s->opt.tid && s->opt.n_pids == 0 && s->tracer.processes.n == 0))
-		session_end(s);
+	s->n_wanted -= p->probes->is_wanted;
+	/* While others are still attached to, nobody knows how many there will be. */
+	if (s->tracing.is_ready)
+		targets_end_with_last(s);
 }
 
 static void on_command_ended(void *ctx, int status)

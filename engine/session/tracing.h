@@ -62,6 +62,8 @@ void targets_plant_in_sharers(struct ubp_session *s, pid_t pid);
 
 /* targets.c, on that thread: attach to what the options ask for. */
 int targets_begin(struct ubp_session *s, struct ubp_err *err);
+/* The session ends if all have ended that it is for: behind targets_begin(), and when one has ended. */
+void targets_end_with_last(struct ubp_session *s);
 /* Those that map a probed file. What may not be traced is counted and passed over; the list is
  * overwritten. */
 void targets_try(struct ubp_session *s, pid_t *pids, size_t n);

@@ -69,6 +69,7 @@ struct process_probes {
 	 * session/letting_go.c. */
 	uint64_t look_ns, wait_ns, rang_ns;
 	bool rang_in_vain; /* and that was told */
+	bool is_wanted;    /* it was named, and is one of those that the session lasts for */
 	uint64_t n_refused; /* so often it asked to be traced, and could not be */
 	bool is_wiped;     /* children find the gate's page wiped (gate_page.c) */
 	uint64_t awaits_ns; /* since when it would be let go of but for returns that only the tracer sees; 0: it would not */
