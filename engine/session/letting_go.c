@@ -455,7 +455,7 @@ static void keep_spare(struct ubp_session *s)
 {
 	struct ubp_err ignored;
 
-	if (s->spare.is_kept || !is_any_alone(s) || spare_keep(&s->spare))
+	if (spare_keep(&s->spare) || !is_any_alone(s))
 		return;
 	(void)letting_go_take_back(s, &ignored);
 	note_why(s, too_few);
