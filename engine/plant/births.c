@@ -187,13 +187,7 @@ void births_vfork_done(struct tracee *t)
 bool births_has_probes(const struct space *space)
 {
 	const struct plant_space *ps = space->plant;
-	size_t pos = 0;
-	void *value;
-
-	while (ps && map_next(&ps->sites, &pos, NULL, &value))
-		if (site_is_probed(value))
-			return true;
-	return false;
+	return ps && plant_any_site(ps, site_is_probed);
 }
 
 bool births_is_dynamic(const struct space *space)

@@ -43,13 +43,7 @@ static bool is_claimless(const struct site *site)
 
 bool renew_has_claimless(const struct plant_space *ps)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (is_claimless(value))
-			return true;
-	return false;
+	return plant_any_site(ps, is_claimless);
 }
 
 bool renew_claimless(struct plant *plant, struct plant_space *ps)
@@ -213,17 +207,6 @@ static int take_breakpoint_out(struct space *space, struct site *site)
 	return 0;
 }
 
-static bool has_stale(const struct plant_space *ps)
-{
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (is_stale(value))
-			return true;
-	return false;
-}
-
 static int take_stale_back(const struct space *space, const struct who *who)
 {
 	const struct plant_space *ps = space->plant;
@@ -270,7 +253,7 @@ static int renew(struct tracer *tracer, struct space *space)
 	struct who who;
 	int rc = 0;
 
-	if (has_stale(ps)) {
+	if (plant_any_site(ps, is_stale)) {
 		rc = hold(tracer, space, &who);
 		if (rc == 0)
 			rc = take_stale_back(space, &who);

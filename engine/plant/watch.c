@@ -79,13 +79,7 @@ void watch_decide(const struct plant_space *ps, struct site *site)
 
 bool watch_has_unwinders(const struct plant_space *ps)
 {
-	size_t pos = 0;
-	void *value;
-
-	while (map_next(&ps->sites, &pos, NULL, &value))
-		if (is_begin(value))
-			return true;
-	return false;
+	return plant_any_site(ps, is_begin);
 }
 
 /* All that rest, and are to be awake now. */

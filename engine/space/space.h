@@ -211,6 +211,19 @@ struct plant_space *plant_space_get(struct space *space);
 /* The parts are forgotten already. */
 void plant_space_free(struct space *space);
 
+/* Is one of the sites so? */
+static inline bool plant_any_site(const struct plant_space *ps,
+				  bool (*is)(const struct site *site))
+{
+	size_t pos = 0;
+	void *value;
+
+	while (map_next(&ps->sites, &pos, NULL, &value))
+		if (is(value))
+			return true;
+	return false;
+}
+
 static inline struct site *plant_site_at(const struct space *space, uint64_t vaddr)
 {
 	const struct plant_space *ps = space->plant;
