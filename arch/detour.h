@@ -154,7 +154,7 @@ struct detour_probe {
 
 #define UBP_DETOUR_PROBES 8
 
-#define UBP_RETURN_CODE_MAX 960
+#define UBP_RETURN_CODE_MAX 1024
 #define UBP_CLAIM_CODE_MAX  768
 #define UBP_TICKS_SHIFT     32
 
@@ -275,6 +275,12 @@ struct detour {
 	 * hijack_at it looks at the gate again.
 	 */
 	uint32_t hijack_at, hijack_end, hijack_off;
+	/*
+	 * Of one that calls its function, so does a thread in [call_from, call_at); there the stack word of the return address is .call_word
+	 * above the stack pointer. At .call_at, the call, the stack pointer is one word above that one; without the call it is
+	 * at it, and the thread goes on at .called_at. 0: it calls nothing.
+	 */
+	uint32_t call_from, call_at, called_at, call_word;
 	/*
 	 * loads[]: a fault at code offset .at (memory was unmapped since the tracer
 	 * looked) is not the program's: the thread goes on at offset .fixup, with its registers

@@ -55,9 +55,16 @@ struct gen_miss {
 	label_t on;
 };
 
-/* Where a thread without a ring claims one. */
-struct gen_claim {
-	label_t at, found, fail;
+struct gen;
+
+/* What hardly any hit needs stands behind all else: the others jump less, and less of their code has to be in the caches. */
+struct gen_aside {
+	void (*put)(struct gen *g, const struct gen_aside *a); /* sets .at */
+	label_t at, on;                   /* where it begins, where it goes on */
+	label_t other;                    /* what .put makes of it */
+	uint32_t n;                       /* the same */
+	label_t fail;                     /* gen.fail, and .probe, as they were */
+	const struct detour_probe *probe;
 };
 
 /* Where an arg's data is made that of a fault, or an array's strings are read by calls; then to .next. */
@@ -90,10 +97,11 @@ struct gen {
 	struct gen_read read; /* of the next check */
 	label_t low_bits, high_bits; /* words that an instruction set wants behind the code */
 	bool needs_words;
+	bool calls; /* the function is called (struct gen_calls) */
 	struct gen_miss *misses;
 	size_t n_misses, cap_misses;
-	struct gen_claim *claims;
-	size_t n_claims, cap_claims;
+	struct gen_aside *asides;
+	size_t n_asides, cap_asides;
 	struct gen_fault *faults;
 	size_t n_faults, cap_faults;
 	struct gen_literal *literals;
@@ -116,6 +124,20 @@ struct gen_loads {
 	void (*claim)(struct gen *g, label_t at, label_t found);
 };
 
+/* Detours that call their function (UBP_CALLED_AT). */
+struct gen_calls {
+	size_t len; /* of a call */
+	/* Of what is at @on. Sets detour.call_word. */
+	void (*call)(struct gen *g, label_t on);
+	/* Where it returns to, right behind it: the entry is looked up, as the common code does, whose registers are saved then. At @back,
+	 * which it sets, the common code leads here. To @other where it is not that simple. */
+	void (*called)(struct gen *g, label_t back, label_t other);
+	/* At @other: on to the common code. @called: where the function returned to. */
+	void (*other)(struct gen *g, label_t called);
+	/* All the way home, from where but .early is as it is to be. */
+	void (*home)(struct gen *g);
+};
+
 /* The way back of return probes. */
 struct gen_returns {
 	uint32_t regs; /* saved by the common code, and used on entry */
@@ -123,9 +145,11 @@ struct gen_returns {
 	bool (*can_hijack)(uint64_t hijacks, uint64_t mask);
 	/*
 	 * On entry, with .regs saved: replace the return address. To @trap: it can't be done; to
-	 * @leave: the gate has changed. @back: the detour's return code.
+	 * @leave: the gate has changed. @back: the detour's return code. @call: where a call will replace it, or NULL.
 	 */
-	void (*hijack)(struct gen *g, label_t back, label_t trap, label_t leave);
+	void (*hijack)(struct gen *g, label_t back, label_t trap, label_t leave,
+		       const label_t *call);
+	const struct gen_calls *calls; /* NULL: there are none */
 	/* On return, as it comes from the common code: the entry is over, the real address is in the
 	 * frame and where the way home goes by. To @gone if it was over just now. */
 	void (*come_back)(struct gen *g, label_t gone);
@@ -266,7 +290,9 @@ struct gen_filters {
 enum gen_way {
 	GEN_LEAVE,  /* what it had when it came: behind the lead, if there is one */
 	GEN_TRAP,   /* what it had in front of that */
+	GEN_CALL,   /* what it had when it came, in front of a call of the same function */
 	GEN_RETURN, /* what its caller is to find */
+	GEN_RET,    /* the same, in front of a ret */
 };
 
 struct gen_isa {
@@ -329,6 +355,8 @@ int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijack
 void gen_may_fault(struct gen *g, label_t fixup);
 /* Bytes that code refers to, 8-aligned. They must live as long as @g. */
 label_t gen_literal(struct gen *g, const void *bytes, size_t len);
+/* @aside comes behind the code. Sets its .fail and .probe. */
+void gen_put_aside(struct gen *g, const struct gen_aside *aside);
 /* What leads to @at claims a ring, and comes to @found or to gen.fail. */
 void gen_claim(struct gen *g, label_t at, label_t found);
 /* A check that may miss. */
@@ -338,9 +366,8 @@ void gen_fault(struct gen *g, const struct gen_fault *fault);
 
 /* --- gen_record.c --------------------------------------------------------------------- */
 
-/* From the filter's yes on, for probe @i of the plan. Then to @done; to @trap where it can't be
- * done. */
-void gen_record(struct gen *g, label_t done, label_t trap, size_t i);
+/* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */
+void gen_record(struct gen *g, label_t trap, size_t i);
 
 /* --- gen_data.c ----------------------------------------------------------------------- */
 

@@ -32,12 +32,14 @@
 
 #include "arch/gen.h"
 #include "arch/gen_like.h"
+#include "arch/guard.h"
 #include "engine/base/err.h"
 
 /* Ways out of the code for probes that are hit at one end of a function: on entry, or the return code. */
 struct ways {
 	bool at_return;             /* of probes that are hit there: the return code */
 	label_t copy;               /* on entry, where to go on */
+	label_t call;               /* the same, by a call, if gen.calls says so */
 	label_t leave, leave_early; /* all registers are in the frame, or few */
 	label_t trap[UBP_DETOUR_PROBES], trap_early[UBP_DETOUR_PROBES];
 	size_t order[UBP_DETOUR_PROBES]; /* those that have a trap; [0]: of all */
@@ -68,11 +70,27 @@ label_t gen_literal(struct gen *g, const void *bytes, size_t len)
 	return label;
 }
 
+void gen_put_aside(struct gen *g, const struct gen_aside *aside)
+{
+	struct gen_aside *its;
+
+	if (!emit_grow(&g->e, (void **)&g->asides, g->n_asides, &g->cap_asides,
+		       sizeof(g->asides[0])))
+		return;
+	its = &g->asides[g->n_asides++];
+	*its = *aside;
+	its->fail = g->fail;
+	its->probe = g->probe;
+}
+
+static void put_claim(struct gen *g, const struct gen_aside *a)
+{
+	g->isa->loads->claim(g, a->at, a->on);
+}
+
 void gen_claim(struct gen *g, label_t at, label_t found)
 {
-	if (emit_grow(&g->e, (void **)&g->claims, g->n_claims, &g->cap_claims,
-		      sizeof(g->claims[0])))
-		g->claims[g->n_claims++] = (struct gen_claim){ at, found, g->fail };
+	gen_put_aside(g, &(struct gen_aside){ .put = put_claim, .at = at, .on = found });
 }
 
 void gen_miss(struct gen *g, const struct gen_miss *miss)
@@ -97,7 +115,14 @@ static void save(struct gen *g, uint32_t which)
 
 /* --- a probe --------------------------------------------------------------------------------- */
 
-static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_last)
+static void put_drop(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->count_dropped(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 {
 	bool counts = g->plan->count_dropped;
 	label_t next = emit_label(&g->e), drop = emit_label(&g->e);
@@ -115,16 +140,13 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i, bool is_
 		g->isa->jump(e, g->fail);
 	} else {
 		save(g, g->used);
-		gen_record(g, is_last ? ways->leave : next, ways->trap[i], i);
+		gen_record(g, ways->trap[i], i);
 	}
-	if (useful && counts) {
-		emit_set(e, drop);
-		g->isa->records->count_dropped(g);
-		g->isa->jump(e, after_drop);
-	}
+	if (useful && counts)
+		gen_put_aside(g, &(struct gen_aside){ .put = put_drop,
+						      .at = drop,
+						      .on = after_drop });
 	emit_set(e, next);
-	if (is_last && ways->several)
-		g->isa->jump(e, ways->leave);
 }
 
 /* --- ways out ---------------------------------------------------------------------------------- */
@@ -195,6 +217,13 @@ static void go_on(struct gen *g, const struct ways *ways)
 
 static void way_out(struct gen *g, const struct ways *ways)
 {
+	if (ways->at_return && g->calls) {
+		emit_set(&g->e, ways->leave);
+		g->isa->move_regs(g, false, g->used & ~g->early);
+		emit_set(&g->e, ways->leave_early);
+		g->isa->returns->calls->home(g);
+		return;
+	}
 	restore(g, ways->at_return ? GEN_RETURN : GEN_LEAVE, ways->leave, ways->leave_early);
 	go_on(g, ways);
 }
@@ -243,7 +272,35 @@ static void put_hijack(struct gen *g, const struct ways *ways, size_t first, lab
 		emit_set(&g->e, next);
 	}
 	emit_set(&g->e, is_on);
-	g->isa->returns->hijack(g, back, ways->trap[first], ways->leave);
+	g->isa->returns->hijack(g, back, ways->trap[first], ways->leave,
+				g->calls ? &ways->call : NULL);
+}
+
+/* Behind it comes what the function returns to. */
+static void put_call(struct gen *g, const struct ways *ways)
+{
+	const struct gen_calls *isa = g->isa->returns->calls;
+	label_t none = emit_label(&g->e), on = ways->copy;
+	size_t from, len;
+
+	if (g->plan->lead) {
+		on = emit_here(&g->e);
+		g->isa->lead_again(g);
+		g->isa->jump(&g->e, ways->copy);
+	}
+	from = g->e.len;
+
+	/* How long it is tells where it has to begin. */
+	restore(g, GEN_CALL, emit_label(&g->e), none);
+	len = g->e.len - from + isa->len;
+	g->e.len = from;
+	while ((g->e.len + len) % UBP_CALLED_ALIGN != UBP_CALLED_AT && !g->e.error)
+		emit_u8(&g->e, g->isa->fill);
+	g->out->call_from = (uint32_t)g->e.len;
+	restore(g, GEN_CALL, ways->call, emit_label(&g->e));
+	g->out->call_at = (uint32_t)g->e.len;
+	g->out->called_at = emit_at(&g->e, on);
+	isa->call(g, on);
 }
 
 /* From the jump to the ret. */
@@ -274,6 +331,10 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 
 	begin(g, &ways, g->plan->asks ? g->isa->scan->bell->regs : 0);
 	last = ways.n_order - 1;
+	/* A step behind it would come too late. */
+	g->calls = g->isa->returns->calls && !g->plan->run_up &&
+		   g->plan->probes[ways.order[last]].kind == PROBE_RETURN;
+	ways.call = emit_label(&g->e);
 	g->out->entry_at = (uint32_t)g->e.len;
 	g->probe = g->plan->probes;
 	if (g->plan->run_up)
@@ -291,7 +352,7 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 		if (g->plan->probes[i].kind == PROBE_RETURN && !g->plan->run_up)
 			put_hijack(g, &ways, i, back);
 		else
-			one_probe(g, &ways, i, k == last);
+			one_probe(g, &ways, i);
 	}
 	way_out(g, &ways);
 	g->out->hijack_off = emit_at(&g->e, ways.leave);
@@ -301,19 +362,27 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 	g->isa->jump(&g->e, trap);
 	for (size_t k = 1; k <= last; k++)
 		put_trap(g, &ways, ways.order[k]);
+	if (g->calls)
+		put_call(g, &ways);
 }
 
 static void put_return(struct gen *g, label_t back)
 {
 	const struct gen_returns *isa = g->isa->returns;
 	struct ways ways = { .at_return = true };
-	label_t gone = emit_label(&g->e);
+	label_t gone = emit_label(&g->e), called = emit_here(&g->e);
+	label_t other = emit_label(&g->e);
 
 	begin(g, &ways, isa->regs);
-	/* What leads here has numbers in the lowest bits (guard_hijack.back). */
-	emit_fill(&g->e, sizeof(uint64_t), g->isa->fill);
-	g->out->return_at = (uint32_t)g->e.len;
-	emit_set(&g->e, back);
+	if (g->calls) {
+		isa->calls->called(g, back, other);
+		g->out->return_at = emit_at(&g->e, back);
+	} else {
+		/* What leads here has numbers in the lowest bits (guard_hijack.back). */
+		emit_fill(&g->e, sizeof(uint64_t), g->isa->fill);
+		g->out->return_at = (uint32_t)g->e.len;
+		emit_set(&g->e, back);
+	}
 	g->clobbered = isa->regs;
 	save(g, g->early);
 	isa->come_back(g, isa->gone ? gone : ways.leave_early);
@@ -321,13 +390,16 @@ static void put_return(struct gen *g, label_t back)
 		isa->duration(g);
 	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
 	for (size_t k = 0; k < ways.n_order; k++)
-		one_probe(g, &ways, ways.order[k], k + 1 == ways.n_order);
+		one_probe(g, &ways, ways.order[k]);
 	way_out(g, &ways);
 	for (size_t k = 0; k < ways.n_order; k++)
 		put_trap(g, &ways, ways.order[k]);
 	emit_set(&g->e, gone);
 	if (isa->gone)
 		isa->gone(g);
+	emit_set(&g->e, other);
+	if (g->calls)
+		isa->calls->other(g, called);
 }
 
 static void put_misses(struct gen *g)
@@ -342,11 +414,15 @@ static void put_misses(struct gen *g)
 		g->isa->loads->search(g);
 }
 
-static void put_claims(struct gen *g)
+/* They may have some of their own. */
+static void put_asides(struct gen *g)
 {
-	for (size_t i = 0; i < g->n_claims; i++) {
-		g->fail = g->claims[i].fail;
-		g->isa->loads->claim(g, g->claims[i].at, g->claims[i].found);
+	for (size_t i = 0; i < g->n_asides; i++) {
+		const struct gen_aside aside = g->asides[i];
+
+		g->fail = aside.fail;
+		g->probe = aside.probe;
+		aside.put(g, &aside);
 	}
 }
 
@@ -422,7 +498,7 @@ static void put_block(struct gen *g)
 		put_return(g, back);
 	put_misses(g);
 	gen_put_faults(g);
-	put_claims(g);
+	put_asides(g);
 	put_literals(g);
 }
 
@@ -533,7 +609,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 		gen_like_keep(&g, ret_detour);
 	emit_free(&g.e);
 	free(g.misses);
-	free(g.claims);
+	free(g.asides);
 	free(g.faults);
 	free(g.literals);
 	if (rc < 0) {

@@ -41,14 +41,35 @@ static void finish(struct gen *g, uint32_t max)
 	isa->commit(g);
 }
 
-void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
+static void put_full(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->count_lost(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_undo(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+static void put_drop(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	if (g->plan->count_dropped)
+		g->isa->records->count_dropped(g);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+void gen_record(struct gen *g, label_t trap, size_t i)
 {
 	uint32_t max = detour_record_max(g->probe->program, g->probe->kind) + stack_max(g);
 	const struct gen_records *isa = g->isa->records;
 	struct detour_early early = gen_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
 	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
-	struct emit *e = &g->e;
+	label_t done = emit_label(&g->e);
 
 	g->fail = trap;
 	isa->find_thread(g);
@@ -59,18 +80,12 @@ void gen_record(struct gen *g, label_t done, label_t trap, size_t i)
 	if (!has_filter || gen_filter_late(g, drop))
 		g->out->filters_done |= 1u << i;
 	finish(g, max);
-	g->isa->jump(e, done);
-	if (!g->plan->lossless) {
-		emit_set(e, full);
-		isa->count_lost(g);
-		g->isa->jump(e, done);
-	}
-	if (has_filter) {
-		emit_set(e, drop);
-		if (g->plan->count_dropped)
-			isa->count_dropped(g);
-		isa->give_back(g, max, done);
-	}
-	emit_set(e, undo);
-	isa->give_back(g, max, trap);
+	emit_set(&g->e, done);
+	if (!g->plan->lossless)
+		gen_put_aside(g, &(struct gen_aside){ .put = put_full, .at = full, .on = done });
+	if (has_filter)
+		gen_put_aside(g, &(struct gen_aside){
+					 .put = put_drop, .at = drop, .on = done, .n = max });
+	gen_put_aside(g,
+		      &(struct gen_aside){ .put = put_undo, .at = undo, .on = trap, .n = max });
 }

@@ -34,11 +34,12 @@
 #ifndef UBP_ARCH_GUARD_H
 #define UBP_ARCH_GUARD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 12
+#define UBP_GUARD_VERSION 13
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -153,6 +154,28 @@ struct guard_hijack {
 /* Words are aligned: so long is a chain at most. */
 #define UBP_CHAIN_MOST(word_size) ((word_size)-1u)
 #define UBP_CHAIN_MAX             UBP_CHAIN_MOST(sizeof(uint64_t))
+
+/*
+ * Processors keep the return addresses of calls, and go on at once where a function returns to one of them; to any other address it
+ * takes them some 10 to 30 ns. So a detour of x86-64 replaces the return address by a call: the function returns to the
+ * instruction behind it, UBP_CALLED_BACK bytes in front of .back. All such addresses leave UBP_CALLED_AT, which few other words
+ * do, when they are divided by UBP_CALLED_ALIGN.
+ */
+#define UBP_CALLED_BACK  5u
+#define UBP_CALLED_AT    43u
+#define UBP_CALLED_ALIGN 64u
+
+/* Is it worth to look for the entry of a stack word that holds @address? */
+static inline bool guard_may_be_called(uint64_t address)
+{
+	return address % UBP_CALLED_ALIGN == UBP_CALLED_AT;
+}
+
+/* What a call of its detour puts into the entry's stack word. */
+static inline uint64_t guard_called(const struct guard_hijack *entry)
+{
+	return (entry->back & ~(uint64_t)UBP_CHAIN_MAX) - UBP_CALLED_BACK;
+}
 
 /* No time, and no address. */
 #define UBP_GIVEN_BACK 0x7562702d00000000ULL

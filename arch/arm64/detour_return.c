@@ -117,10 +117,12 @@ static void refuse(struct gen *g, uint64_t address, label_t trap)
 	a64_bcond(e, COND_EQ, trap);
 }
 
-static void hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+static void hijack(struct gen *g, label_t back, label_t trap, label_t leave,
+		   const label_t *call)
 {
 	struct emit *e = &g->e;
 
+	(void)call; /* the link register is replaced */
 	make_gate(g, R_A, trap);
 	g->out->hijack_at = (uint32_t)e->len;
 	a64_op(e, OP_SUBS | OP_X, G_ZR, R_A, R_BASE);

@@ -87,9 +87,17 @@ void x86_lead_again(struct gen *g)
 
 void x86_restore(struct gen *g, uint32_t which, enum gen_way way)
 {
-	int below = way == GEN_RETURN ? g->isa->ret_below : way == GEN_LEAVE ? lead_down(g) : 0;
-
 	struct emit *e = &g->e;
+	int below = 0;
+
+	if (way == GEN_RETURN)
+		below = g->isa->ret_below;
+	else if (way == GEN_RET)
+		below = x86_word(g);
+	else if (way == GEN_CALL)
+		below = -x86_word(g);
+	else if (way == GEN_LEAVE)
+		below = lead_down(g);
 
 	emit_rm(e, OP_LOAD, G_AX, MEM(G_SP, frame_of(g)->flags));
 	emit_bytes(e, "\x04\x7f", 2); /* add $127,%al: overflow if it was set */
@@ -121,20 +129,15 @@ void x86_test_owner_died(struct gen *g)
 
 void x86_find_base(struct gen *g, label_t trap, label_t leave)
 {
-	label_t low = emit_label(&g->e), on = emit_label(&g->e);
 	int base = x86_gen(g)->regs.base;
 	struct emit *e = &g->e;
 
 	x86_gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
-	emit_jcc(e, COND_BE, low);
-	x86_test_owner(g, trap);
-	emit_jcc(e, COND_E, on);
-	emit_jmp(e, leave);
-	emit_set(e, low);
+	emit_jcc(e, COND_B, leave);
 	emit_jcc(e, COND_E, trap);
-	emit_jmp(e, leave);
-	emit_set(e, on);
+	x86_test_owner(g, trap);
+	emit_jcc(e, COND_NE, leave);
 }
 
 /* --- nobody traces the process ------------------------------------------------------------ */
@@ -276,6 +279,22 @@ void x86_align(struct emit *e)
 
 /* --- the time ------------------------------------------------------------------------- */
 
+static void put_ask(struct gen *g, const struct gen_aside *a)
+{
+	struct emit *e = &g->e;
+
+	emit_set(e, a->at);
+	gen_may_fault(g, g->fail);
+	if (g->plan->has & X86_HAS_RDTSCP) {
+		emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
+	} else {
+		emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
+		emit_imm(e, G_CX, X86_CPU_SEGMENT);
+		emit_rr(e, OP_0F | 0x03, G_CX, G_CX); /* lsl %ecx,%ecx */
+	}
+	emit_jmp(e, a->on);
+}
+
 /*
  * What the kernel keeps for restartable sequences tells the processor sooner than rdtscp, which not
  * every virtual machine has. Reading the counter may be forbidden by prctl(PR_SET_TSC), and in strict
@@ -293,17 +312,8 @@ void x86_read_clock(struct gen *g, struct emit_mem cpu_vaddr)
 	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
 	gen_may_fault(g, g->fail);
 	emit_rm(e, OP_LOAD, G_CX, MEM(G_CX, 0));
-	emit_jmp(e, done);
-	emit_set(e, ask);
-	gen_may_fault(g, g->fail);
-	if (g->plan->has & X86_HAS_RDTSCP) {
-		emit_bytes(e, "\x0f\x01\xf9", 3); /* rdtscp */
-	} else {
-		emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
-		emit_imm(e, G_CX, X86_CPU_SEGMENT);
-		emit_rr(e, OP_0F | 0x03, G_CX, G_CX); /* lsl %ecx,%ecx */
-	}
 	emit_set(e, done);
+	gen_put_aside(g, &(struct gen_aside){ .put = put_ask, .at = ask, .on = done });
 }
 
 void x86_join(struct emit *e)

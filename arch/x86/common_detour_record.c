@@ -35,28 +35,46 @@ void x86_unless_off(struct gen *g, uint32_t number, label_t off)
 	emit_jcc(&g->e, COND_NE, off);
 }
 
+#define OFFSET_MASK ((RING_THREADS - 1) * (int32_t)sizeof(struct ring_thread))
+
+static struct emit_mem entry_at(const struct gen *g, int at)
+{
+	return MEM_X(x86_gen(g)->regs.base, at, 0, RING_TABLE_AT);
+}
+
+/* It is not the first one. */
+static void put_look_on(struct gen *g, const struct gen_aside *a)
+{
+	const int at = x86_gen(g)->regs.thread, key = (int)a->n;
+	struct emit *e = &g->e;
+
+	emit_set(e, a->at);
+	emit_alu_mem(e, OP_W, ALU_CMP, entry_at(g, at), RING_KEY_NONE);
+	emit_jcc(e, COND_E, g->fail);
+	emit_alu(e, 0, ALU_ADD, at, sizeof(struct ring_thread));
+	emit_alu(e, 0, ALU_AND, at, OFFSET_MASK);
+	gen_may_fault(g, g->fail);
+	emit_rm(e, OP_CMP | OP_W, key, entry_at(g, at));
+	emit_jcc(e, COND_NE, a->at);
+	emit_jmp(e, a->on);
+}
+
 /* Its entry is .regs.thread, or g->fail. */
 static void find_entry(struct gen *g, int key)
 {
-	const int32_t offset_mask = (RING_THREADS - 1) * (int)sizeof(struct ring_thread);
 	const struct x86_gen *x = x86_gen(g);
 	const int at = x->regs.thread;
-	struct emit_mem entry = MEM_X(x->regs.base, at, 0, RING_TABLE_AT);
-	label_t look, found = emit_label(&g->e);
+	label_t found = emit_label(&g->e), next = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	emit_alu(e, 0, ALU_AND, at, offset_mask);
-	look = emit_here(e);
+	emit_alu(e, 0, ALU_AND, at, OFFSET_MASK);
 	gen_may_fault(g, g->fail);
-	emit_rm(e, OP_CMP | OP_W, key, entry);
-	emit_jcc(e, COND_E, found);
-	emit_alu_mem(e, OP_W, ALU_CMP, entry, RING_KEY_NONE);
-	emit_jcc(e, COND_E, g->fail);
-	emit_alu(e, 0, ALU_ADD, at, sizeof(struct ring_thread));
-	emit_alu(e, 0, ALU_AND, at, offset_mask);
-	emit_jmp(e, look);
+	emit_rm(e, OP_CMP | OP_W, key, entry_at(g, at));
+	emit_jcc(e, COND_NE, next);
 	emit_set(e, found);
-	emit_rm(e, OP_LEA, at, entry);
+	gen_put_aside(g, &(struct gen_aside){
+				 .put = put_look_on, .at = next, .on = found, .n = (uint32_t)key });
+	emit_rm(e, OP_LEA, at, entry_at(g, at));
 	if (x->frame.thread != X86_STAYS)
 		emit_rm(e, OP_STORE, at, MEM(G_SP, x->frame.thread));
 }

@@ -16,6 +16,9 @@
  * which the last store makes part of the word's chain. The common code goes to the last of
  * a chain, whose return code has the common code for its way home.
  *
+ * In 64 bits the word is replaced by a call of the function, which is the last step of its entry (UBP_CALLED_AT). It returns to its
+ * own return code then, which looks for the entry by itself. Only what is not that simple is for the common code.
+ *
  * A signal handler that interrupts this uses other stack words, and no entry changes its
  * word. Only it can't be told from a frame that a longjmp() left whether the real address of
  * an entry is still wanted: the tracer decides, by the trap.
@@ -104,36 +107,53 @@ void x86_make_found(struct gen *g, uint64_t table)
 
 /* --- on entry ------------------------------------------------------------------------ */
 
-/* The entry of .word, if there is none a new one. Uses rax, rcx. */
-static void provide_entry(struct gen *g, label_t trap)
+/* It is not the first one, or there is none. */
+static void put_provide(struct gen *g, const struct gen_aside *a)
 {
 	uint64_t mask = g->plan->hijacks_mask, table = g->plan->hijacks;
 	const struct x86_returns *r = x86_gen(g)->returns;
 	struct emit_mem word = x86_entry_mem(g, table, offsetof(struct guard_hijack, word));
 	struct emit *e = &g->e;
-	label_t look, next = emit_label(e), found = emit_label(e);
+	label_t look, next = emit_label(e);
 
-	if (r->table != G_NONE)
-		emit_imm(e, r->table, table);
-	x86_first_entry(g, mask);
+	emit_set(e, a->at);
 	emit_imm(e, G_CX, LOOKS);
 	look = emit_here(e);
-	gen_may_fault(g, trap);
+	gen_may_fault(g, a->other);
 	emit_rm(e, OP_LOAD | OP_W, G_AX, word);
 	emit_rr(e, OP_CMP | OP_W, G_AX, r->word);
-	emit_jcc(e, COND_E, found);
+	emit_jcc(e, COND_E, a->on);
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
 	emit_jcc(e, COND_NE, next);
-	gen_may_fault(g, trap);
+	gen_may_fault(g, a->other);
 	emit_rm(e, OP_CMPXCHG | OP_W | OP_LOCK, r->word, word);
-	emit_jcc(e, COND_E, found);
+	emit_jcc(e, COND_E, a->on);
 	emit_set(e, next);
 	x86_next_entry(g, mask);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, look);
-	emit_jmp(e, trap);
+	emit_jmp(e, a->other);
+}
+
+/* The entry of .word, if there is none a new one. Uses rax, rcx. */
+static void provide_entry(struct gen *g, label_t trap)
+{
+	uint64_t mask = g->plan->hijacks_mask, table = g->plan->hijacks;
+	const struct x86_returns *r = x86_gen(g)->returns;
+	struct emit *e = &g->e;
+	label_t look = emit_label(e), found = emit_label(e);
+
+	if (r->table != G_NONE)
+		emit_imm(e, r->table, table);
+	x86_first_entry(g, mask);
+	gen_may_fault(g, trap);
+	emit_rm(e, OP_CMP | OP_W, r->word,
+		x86_entry_mem(g, table, offsetof(struct guard_hijack, word)));
+	emit_jcc(e, COND_NE, look);
 	emit_set(e, found);
 	x86_make_found(g, table);
+	gen_put_aside(g, &(struct gen_aside){
+				 .put = put_provide, .at = look, .on = found, .other = trap });
 }
 
 /* rax to an entry that was found. */
@@ -201,14 +221,32 @@ static void find_entry(struct gen *g, label_t trap)
 	x86_make_found(g, table);
 }
 
-/* The word, whose address is in .word, is replaced: .word becomes that of the next in its chain. */
+/*
+ * rax, the word, whose address is in .word, may be what a call has put there. If so: its entry was found, then on behind this. Else, or
+ * where the word was left behind and put there again, to @no. Clobbers rcx.
+ */
+static void check_called(struct gen *g, label_t no)
+{
+	struct emit *e = &g->e;
+
+	find_entry(g, no);
+	emit_rm(e, OP_LOAD | OP_W, G_CX, x86_found_mem(g, offsetof(struct guard_hijack, back)));
+	emit_alu(e, OP_W, ALU_AND, G_CX, -x86_word(g));
+	emit_alu(e, OP_W, ALU_SUB, G_CX, UBP_CALLED_BACK);
+	emit_rr(e, OP_CMP | OP_W, G_AX, G_CX);
+	emit_jcc(e, COND_NE, no);
+	emit_alu_mem(e, OP_W, ALU_CMP, x86_found_mem(g, offsetof(struct guard_hijack, real)),
+		     0);
+	emit_jcc(e, COND_E, no);
+}
+
+/* The word, whose address is in .word, is replaced, and its entry was found: .word becomes that of the next in its chain. */
 static void next_of_chain(struct gen *g, label_t trap)
 {
 	const int word = x86_gen(g)->returns->word;
 	const int32_t most = UBP_CHAIN_MOST((uint32_t)x86_word(g));
 	struct emit *e = &g->e;
 
-	find_entry(g, trap);
 	emit_rm(e, OP_LEA, G_CX, x86_found_mem(g, 0));
 	emit_rm(e, OP_STORE | OP_W, G_CX, first_of_chain(g));
 	gen_may_fault(g, trap);
@@ -219,24 +257,81 @@ static void next_of_chain(struct gen *g, label_t trap)
 	emit_rm(e, OP_LEA, word, MEM_X(word, G_AX, 0, 1));
 }
 
+/* rcx = the entry of the word: the one that was found becomes part of its chain. */
+static void put_chain(struct gen *g, const struct gen_aside *a)
+{
+	struct emit *e = &g->e;
+
+	emit_set(e, a->at);
+	gen_may_fault(g, a->other);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_CX, offsetof(struct guard_hijack, real)));
+	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
+	emit_jcc(e, COND_E, a->other);
+	store(g, a->other, offsetof(struct guard_hijack, real));
+	gen_may_fault(g, a->other);
+	emit_alu_mem(e, OP_W, ALU_ADD, MEM(G_CX, offsetof(struct guard_hijack, back)), 1);
+	emit_jmp(e, a->on);
+}
+
 /* The entry that was found, if it is of the next one, becomes part of the chain: then to @done. */
 static void add_to_chain(struct gen *g, label_t trap, label_t done)
 {
+	label_t chain = emit_label(&g->e);
 	struct emit *e = &g->e;
-	label_t alone = emit_label(e);
 
 	emit_rm(e, OP_LOAD | OP_W, G_CX, first_of_chain(g));
 	emit_rr(e, OP_TEST | OP_W, G_CX, G_CX);
-	emit_jcc(e, COND_E, alone);
-	gen_may_fault(g, trap);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_CX, offsetof(struct guard_hijack, real)));
-	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, trap);
-	store(g, trap, offsetof(struct guard_hijack, real));
-	gen_may_fault(g, trap);
-	emit_alu_mem(e, OP_W, ALU_ADD, MEM(G_CX, offsetof(struct guard_hijack, back)), 1);
-	emit_jmp(e, done);
-	emit_set(e, alone);
+	emit_jcc(e, COND_NE, chain);
+	gen_put_aside(g, &(struct gen_aside){
+				 .put = put_chain, .at = chain, .on = done, .other = trap });
+}
+
+void x86_if_called(struct gen *g, int scratch, label_t yes)
+{
+	struct emit *e = &g->e;
+
+	emit_rr(e, OP_LOAD, scratch, G_AX);
+	emit_alu(e, 0, ALU_AND, scratch, UBP_CALLED_ALIGN - 1);
+	emit_alu(e, 0, ALU_CMP, scratch, UBP_CALLED_AT);
+	emit_jcc(e, COND_E, yes);
+}
+
+/* The word may be ours, or (.other) what a call has put there. Of a function that was entered by a jump: on as behind look_at_word(), at
+ * .n. Of any other: on. */
+static void put_look_for_chain(struct gen *g, const struct gen_aside *a)
+{
+	const label_t called = a->other, known = a->n;
+	label_t chain = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	emit_set(e, called);
+	check_called(g, a->on);
+	emit_jmp(e, chain);
+	emit_set(e, a->at);
+	find_entry(g, g->fail);
+	emit_set(e, chain);
+	next_of_chain(g, g->fail);
+	emit_jmp(e, known);
+}
+
+/* Of a function that was entered by a jump: as look_at_word(), then to @known. Of any other: on behind this. */
+static void look_for_chain(struct gen *g, label_t trap, label_t known)
+{
+	label_t ours = emit_label(&g->e), called = emit_label(&g->e);
+	const int word = x86_gen(g)->returns->word;
+	struct emit *e = &g->e;
+
+	/* A stack as no compiler makes it: the lowest bits are not free. */
+	emit_test(e, 0, word, x86_word(g) - 1);
+	emit_jcc(e, COND_NE, trap);
+	x86_compare_address(g, g->plan->return_vaddr);
+	emit_jcc(e, COND_E, ours);
+	x86_if_called(g, G_CX, called);
+	gen_put_aside(g, &(struct gen_aside){ .put = put_look_for_chain,
+					      .at = ours,
+					      .other = called,
+					      .on = emit_here(e),
+					      .n = known });
 }
 
 /* .word, and the word in rax; to @trap if it can't be replaced. */
@@ -244,7 +339,7 @@ static void look_at_word(struct gen *g, label_t trap)
 {
 	const bool chains = x86_gen(g)->returns->chains;
 	const int word = x86_gen(g)->returns->word;
-	label_t first = emit_label(&g->e), known = emit_label(&g->e);
+	label_t known = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LEA, word, x86_stack(g, 0));
@@ -252,14 +347,7 @@ static void look_at_word(struct gen *g, label_t trap)
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(word, 0));
 	refuse(g, g->plan->trampoline, trap);
 	if (chains) {
-		/* A stack as no compiler makes it: the lowest bits are not free. */
-		emit_test(e, 0, word, x86_word(g) - 1);
-		emit_jcc(e, COND_NE, trap);
-		x86_compare_address(g, g->plan->return_vaddr);
-		emit_jcc(e, COND_NE, first);
-		next_of_chain(g, trap);
-		emit_jmp(e, known);
-		emit_set(e, first);
+		look_for_chain(g, trap, known);
 	} else {
 		refuse(g, g->plan->return_vaddr, trap);
 	}
@@ -272,7 +360,7 @@ static void look_at_word(struct gen *g, label_t trap)
 	emit_set(e, known);
 }
 
-void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
+void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave, const label_t *call)
 {
 	const struct x86_gen *x = x86_gen(g);
 	struct emit *e = &g->e;
@@ -297,7 +385,10 @@ void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave)
 	/* From here on it is one to come back by. */
 	emit_rm(e, OP_LOAD | OP_W, G_AX, stack_word(g));
 	store(g, trap, offsetof(struct guard_hijack, real));
-	replace(g, trap);
+	if (call)
+		emit_jmp(e, *call);
+	else
+		replace(g, trap);
 	emit_set(e, done);
 	g->out->hijack_end = (uint32_t)e->len;
 }
@@ -310,48 +401,59 @@ struct emit_mem x86_way_home(const struct gen *g)
 }
 
 /*
- * rax = the real address, which was put to where the way home goes by. If the entry is one of a
- * chain, the way is to the common code once more, whose address is in rcx; unless the entry is given back by then:
+ * rax = the real address, which was put to where the way home goes by. The entry is one of a
+ * chain: the way is to the common code once more, whose address is in rcx; unless the entry is given back by then:
  * then so was the word before, perhaps where this has just been written.
  */
-static void chain_home(struct gen *g, struct emit_mem real)
+static void put_chain_home(struct gen *g, const struct gen_aside *a)
 {
 	const int hijack = x86_gen(g)->returns->hijack;
-	label_t alone = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	emit_rm(e, OP_LOAD, G_DX, MEM(hijack, offsetof(struct guard_hijack, word)));
-	emit_test(e, 0, G_DX, x86_word(g) - 1);
-	emit_jcc(e, COND_E, alone);
+	emit_set(e, a->at);
 	emit_rm(e, OP_XCHG | OP_W, G_CX, x86_way_home(g));
-	emit_alu_mem(e, OP_W, ALU_CMP, real, 0);
-	emit_jcc(e, COND_NE, alone);
+	emit_alu_mem(e, OP_W, ALU_CMP, MEM(hijack, offsetof(struct guard_hijack, real)), 0);
+	emit_jcc(e, COND_NE, a->on);
 	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
-	emit_set(e, alone);
+	emit_jmp(e, a->on);
+}
+
+/* Over since it was looked up: what was put back into the word. */
+static void put_over(struct gen *g, const struct gen_aside *a)
+{
+	const int hijack = x86_gen(g)->returns->hijack;
+	struct emit *e = &g->e;
+
+	emit_set(e, a->at);
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(hijack, offsetof(struct guard_hijack, word)));
+	if (x86_gen(g)->returns->chains)
+		emit_alu(e, OP_W, ALU_AND, G_AX, -x86_word(g));
+	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_AX, 0));
+	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
+	emit_jmp(e, a->on);
 }
 
 void x86_come_back(struct gen *g, label_t gone)
 {
 	const int hijack = x86_gen(g)->returns->hijack;
 	struct emit_mem real = MEM(hijack, offsetof(struct guard_hijack, real));
-	label_t live = emit_label(&g->e);
+	label_t over = emit_label(&g->e), chain = emit_label(&g->e), on = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	emit_rm(e, OP_LOAD | OP_W, G_AX, real);
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_NE, live);
-	/* Over since it was looked up: what was put back into the word. */
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(hijack, offsetof(struct guard_hijack, word)));
-	if (x86_gen(g)->returns->chains)
-		emit_alu(e, OP_W, ALU_AND, G_AX, -x86_word(g));
-	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(G_AX, 0));
-	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
-	emit_jmp(e, gone);
-	emit_set(e, live);
+	emit_jcc(e, COND_E, over);
+	gen_put_aside(g, &(struct gen_aside){ .put = put_over, .at = over, .on = gone });
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, x86_gen(g)->frame.real));
 	emit_rm(e, OP_STORE | OP_W, G_AX, x86_way_home(g));
-	if (x86_gen(g)->returns->chains)
-		chain_home(g, real);
+	if (x86_gen(g)->returns->chains) {
+		emit_rm(e, OP_LOAD, G_DX, MEM(hijack, offsetof(struct guard_hijack, word)));
+		emit_test(e, 0, G_DX, x86_word(g) - 1);
+		emit_jcc(e, COND_NE, chain);
+		gen_put_aside(g, &(struct gen_aside){
+					 .put = put_chain_home, .at = chain, .on = on });
+	}
+	emit_set(e, on);
 	emit_store_imm(e, OP_W, real, 0);
 }
 

@@ -8,7 +8,7 @@
 
 #include "arch/x86/common_gen.h"
 
-void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave);
+void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave, const label_t *call);
 void x86_come_back(struct gen *g, label_t gone);
 void x86_at_ret(struct gen *g);
 void x86_return_code(struct gen *g, uint64_t hijacks, uint64_t mask, uint64_t trampoline);
@@ -41,6 +41,8 @@ void x86_next_entry(struct gen *g, uint64_t mask);
 void x86_make_found(struct gen *g, uint64_t table);
 /* The word where the way home goes by. */
 struct emit_mem x86_way_home(const struct gen *g);
+/* To @yes if rax may be what a call of a detour has put into a stack word (guard_may_be_called()). */
+void x86_if_called(struct gen *g, int scratch, label_t yes);
 /* Compare rax with @address. Clobbers rcx in 64 bits. */
 void x86_compare_address(struct gen *g, uint64_t address);
 

@@ -93,12 +93,25 @@ static void end_look(struct gen *g)
 		emit_alu(&g->e, OP_W, ALU_SUB, X86_ACC, x86_word(g));
 }
 
-/* rax = the real address, by the entry of the word behind the accumulator's; or to the trap. Clobbers
+/* Does the word hold what a call has put there for this entry? Else to @none. */
+static void check_called(struct gen *g, int word, struct emit_mem back, label_t none)
+{
+	struct emit *e = &g->e;
+
+	x86_load(g, OP_LOAD | OP_W, G_CX, back);
+	emit_alu(e, OP_W, ALU_AND, G_CX, -x86_word(g));
+	emit_alu(e, OP_W, ALU_SUB, G_CX, UBP_CALLED_BACK);
+	emit_rm(e, OP_CMP | OP_W, G_CX, MEM(word, 0));
+	emit_jcc(e, COND_NE, none);
+}
+
+/* rax = the real address, by the entry of the word behind the accumulator's; or to @none, before end_look(). Clobbers
  * rcx, rdx. */
-static void look_up(struct gen *g)
+static void look_up(struct gen *g, bool is_called, label_t none)
 {
 	const size_t at_word = offsetof(struct guard_hijack, word);
 	const size_t at_real = offsetof(struct guard_hijack, real);
+	const size_t at_back = offsetof(struct guard_hijack, back);
 	const uint64_t table = g->plan->hijacks;
 	int at, word = begin_look(g, &at);
 	struct emit_mem key = x86_hijack_mem(g, table, at, at_word);
@@ -113,17 +126,36 @@ static void look_up(struct gen *g)
 	gen_may_fault(g, g->fail);
 	emit_alu_mem(e, OP_W, ALU_CMP, key, 0);
 	emit_jcc(e, COND_NE, next);
-	emit_jmp(e, g->fail);
+	emit_jmp(e, none);
 	emit_set(e, next);
 	x86_hijack_next(g, g->plan->hijacks_mask, at);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, look);
-	emit_jmp(e, g->fail);
+	emit_jmp(e, none);
 	emit_set(e, found);
+	if (is_called)
+		check_called(g, word, x86_hijack_mem(g, table, at, at_back), none);
 	x86_load(g, OP_LOAD | OP_W, G_AX, x86_hijack_mem(g, table, at, at_real));
 	emit_rr(e, OP_TEST | OP_W, G_AX, G_AX);
-	emit_jcc(e, COND_E, g->fail);
+	emit_jcc(e, COND_E, none);
 	end_look(g);
+}
+
+/* The same of an address that a call of a detour may have put there; else it is the real one. 64 bits. */
+static void look_up_called(struct gen *g)
+{
+	label_t none = emit_label(&g->e), real = emit_label(&g->e), look = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	x86_if_called(g, G_CX, look);
+	emit_jmp(e, real);
+	emit_set(e, look);
+	look_up(g, true, none);
+	emit_jmp(e, real);
+	emit_set(e, none);
+	end_look(g);
+	x86_load(g, OP_LOAD | OP_W, G_AX, MEM(X86_ACC, x86_word(g)));
+	emit_set(e, real);
 }
 
 /* rax is a return address: what it was. */
@@ -140,8 +172,17 @@ static void real_address(struct gen *g)
 	    !g->isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
 		return;
 	x86_compare_address(g, plan->return_vaddr);
-	emit_jcc(&g->e, COND_NE, real);
-	look_up(g);
+	if (g->isa->returns->calls) {
+		label_t ours = emit_label(&g->e);
+
+		emit_jcc(&g->e, COND_E, ours);
+		look_up_called(g);
+		emit_jmp(&g->e, real);
+		emit_set(&g->e, ours);
+	} else {
+		emit_jcc(&g->e, COND_NE, real);
+	}
+	look_up(g, false, g->fail);
 	emit_set(&g->e, real);
 }
 

@@ -167,9 +167,23 @@ static void check_word(struct gen *g, enum look which, label_t next)
 	const int word = x86_gen(g)->returns->word;
 	struct emit *e = &g->e;
 
-	if (which == LOOK_OURS || which == LOOK_OURS_FIRST) {
+	if (which == LOOK_OURS_FIRST) {
 		emit_rm(e, OP_CMP | OP_W, G_CX, MEM(word, 0));
 		emit_jcc(e, COND_NE, next);
+	}
+	if (which == LOOK_OURS) {
+		label_t ours = emit_label(e);
+
+		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(word, 0));
+		emit_rr(e, OP_CMP | OP_W, G_CX, G_AX);
+		if (g->isa->returns->calls) {
+			emit_jcc(e, COND_E, ours);
+			x86_if_called(g, G_AX, ours);
+			emit_jmp(e, next);
+		} else {
+			emit_jcc(e, COND_NE, next);
+		}
+		emit_set(e, ours);
 	}
 	if (which == LOOK_KERNEL) {
 		emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(word, 0));

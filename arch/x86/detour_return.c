@@ -28,6 +28,7 @@ const struct x86_returns gen64_return_parts = {
 const struct gen_returns gen64_returns = {
 	X86_GEN_RETURNS,
 	.regs = GEN_HIJACK_REGS,
+	.calls = &gen64_calls,
 	.can_hijack = can_hijack,
 	.duration = gen64_duration,
 	.at_ret = x86_at_ret,

@@ -59,6 +59,12 @@ void emit_jmp(struct emit *e, label_t label)
 	put_fixup(e, label, FIX_DISP);
 }
 
+void emit_call(struct emit *e, label_t label)
+{
+	emit_u8(e, 0xe8);
+	put_fixup(e, label, FIX_DISP);
+}
+
 void emit_jcc(struct emit *e, enum cond cond, label_t label)
 {
 	if (put_short(e, (uint8_t)(0x70 | cond), label))

@@ -44,6 +44,7 @@ enum emit_fix { FIX_DISP, FIX_ADDRESS };
 emit_fix_fn x86_fix;
 
 void emit_jmp(struct emit *e, label_t label);
+void emit_call(struct emit *e, label_t label);
 void emit_jcc(struct emit *e, enum cond cond, label_t label);
 
 /* The instruction @op with two registers, or a register and memory. */

@@ -5,7 +5,7 @@
  * What detours for 64 bits do in another way than those for 32. What is the same is in common_detour*.c, and
  * takes the rest from struct x86_gen (common_gen.h), which detour.c fills in. detour_fetch.c is numbers,
  * detour_load.c pointers in the program, detour_string.c strings, detour_record.c the record, detour_filter.c
- * predicates, detour_return.c the way back, detour_time.c how long it took, detour_scan.c what unwinders wait
+ * predicates, detour_return.c the way back, detour_call.c the way back from a call, detour_time.c how long it took, detour_scan.c what unwinders wait
  * for, detour_claim.c who claims a ring. In which order all that is done is in arch/gen*.c.
  *
  * The frame lies below the red zone; the stack pointer does not move.
@@ -70,6 +70,7 @@ enum {
 
 extern const struct gen_loads gen64_loads;
 extern const struct gen_returns gen64_returns;
+extern const struct gen_calls gen64_calls;
 extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_scan gen64_scan;

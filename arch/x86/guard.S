@@ -353,7 +353,13 @@ of_other_word:
 	cmp	%rdi, (%rsi)
 	je	9f
 	cmp	%r13, (%rsi)
+	je	is_ours
+	mov	HIJACK_BACK(%rbx,%r12), %rax
+	and	$-8, %rax
+	sub	$CALLED_BACK, %rax
+	cmp	%rax, (%rsi)		/* a call has put it there */
 	jne	of_other_hijack
+is_ours:
 	mov	%rdi, (%rsi)
 	jmp	9f
 of_other_hijack:

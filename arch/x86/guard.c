@@ -53,6 +53,8 @@ _Static_assert(GUARD_CODE_DATA_LIVE_LO == offsetof(struct guard_data, live_lo), 
 _Static_assert(GUARD_CODE_DATA_LIVE_END == offsetof(struct guard_data, live_end), "guard.S");
 _Static_assert(1 << GUARD_CODE_HIJACK_SHIFT == sizeof(struct guard_hijack), "guard.S");
 _Static_assert(GUARD_CODE_HIJACK_REAL == offsetof(struct guard_hijack, real), "guard.S");
+_Static_assert(GUARD_CODE_HIJACK_BACK == offsetof(struct guard_hijack, back), "guard.S");
+_Static_assert(GUARD_CODE_CALLED_BACK == UBP_CALLED_BACK, "guard.S");
 
 _Static_assert(GUARD_CODE_GATE == UBP_GUARD_GATE + offsetof(struct guard_gate, gate),
 	       "guard.S");

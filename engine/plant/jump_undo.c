@@ -223,6 +223,31 @@ static void defuse(const struct plant_space *owner, bool only_used,
 	}
 }
 
+/* The same of one whose detour is about to call its function, and has made an entry for that already. */
+static void keep_from_calling(struct tracee *t, const struct site_jump *jump, uint64_t at)
+{
+	const struct space *space = t->process->space;
+	const struct detour *d = &jump->detour;
+	const struct ubp_arch *arch = space->arch;
+	struct guard_hijack entry;
+	struct ubp_regs regs;
+	uint64_t word, entry_at;
+
+	if (hold_get_regs(t, &regs) < 0)
+		return;
+	word = regs.r[arch->reg.sp] + (at == d->call_at ? -(uint64_t)arch->addr_size : d->call_word);
+	entry = hijack_find(space, word, &entry_at);
+	if (entry.real && entry.word)
+		hijack_set_free(space, t->tid, entry_at);
+	if (at < d->call_at) {
+		(void)hold_set_pc(t, jump->copy + d->hijack_off);
+		return;
+	}
+	regs.r[arch->reg.sp] = word;
+	regs.r[arch->reg.pc] = jump->copy + d->called_at;
+	(void)hold_set_regs(t, &regs);
+}
+
 /* Who is about to replace its return address must not: nobody would put that back. */
 static void keep_from_hijacking(const struct space *space)
 {
@@ -239,9 +264,10 @@ static void keep_from_hijacking(const struct space *space)
 		if (!jump)
 			continue;
 		d = &jump->detour;
-		if (at < d->hijack_at || at >= d->hijack_end)
-			continue;
-		(void)hold_set_pc(t, jump->copy + d->hijack_off);
+		if (d->call_at && at >= d->call_from && at <= d->call_at)
+			keep_from_calling(t, jump, at);
+		else if (at >= d->hijack_at && at < d->hijack_end)
+			(void)hold_set_pc(t, jump->copy + d->hijack_off);
 	}
 }
 

@@ -3,6 +3,7 @@
 
 #include "engine/returns/entry.h"
 
+#include "arch/guard.h"
 #include "engine/returns/disarm.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"
@@ -108,10 +109,20 @@ static bool is_for_kernel(const struct plant *plant, const struct tracee *t,
 	       (kernel_may_be_misled(plant, site) || may_be_tail_call(plant, space, sp));
 }
 
-static bool is_ours(const struct plant_space *ps, uint64_t address)
+/* @address is what stands for where the function that was entered with @sp returns to. */
+static bool is_ours(const struct space *space, uint64_t sp, uint64_t address)
 {
-	return address == ps->ret->trampoline ||
-	       (ps->hijack->code_vaddr && address == ps->hijack->code_vaddr);
+	const struct plant_space *ps = space->plant;
+	struct guard_hijack entry;
+	uint64_t at;
+
+	if (address == ps->ret->trampoline ||
+	    (ps->hijack->code_vaddr && address == ps->hijack->code_vaddr))
+		return true;
+	if (!hijack_may_be(ps, address))
+		return false;
+	entry = hijack_find(space, sp, &at);
+	return entry.real && hijack_is_ours(ps, &entry, address);
 }
 
 void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
@@ -132,7 +143,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 		returns_count_site(site, MISSED_KERNEL);
 		return;
 	}
-	if (is_ours(ps, real)) {
+	if (is_ours(space, sp, real)) {
 		ri = real == ps->ret->trampoline ? map_get(&ps->ret->by_slot, sp)
 						 : ops->take_over(t, sp);
 		if (!ri || returns_add_entry(ri, site, now_ns, n_numbers) < 0)

@@ -62,16 +62,28 @@ struct guard_hijack hijack_find(const struct space *space, uint64_t slot_vaddr,
 	return hijack_find_in(space->plant, space, slot_vaddr, ret_vaddr);
 }
 
+bool hijack_may_be(const struct plant_space *ps, uint64_t word)
+{
+	return ps->hijack->code_vaddr &&
+	       (word == ps->hijack->code_vaddr || guard_may_be_called(word));
+}
+
+bool hijack_is_ours(const struct plant_space *ps, const struct guard_hijack *entry,
+		    uint64_t word)
+{
+	return word == ps->hijack->code_vaddr || (entry->word && word == guard_called(entry));
+}
+
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word)
 {
 	const struct plant_space *ps = space->plant;
 	struct guard_hijack entry;
 	uint64_t at;
 
-	if (!ps->hijack->code_vaddr || word != ps->hijack->code_vaddr)
+	if (!hijack_may_be(ps, word))
 		return word;
 	entry = hijack_find(space, slot_vaddr, &at);
-	return entry.word && entry.real ? entry.real : word;
+	return entry.word && entry.real && hijack_is_ours(ps, &entry, word) ? entry.real : word;
 }
 
 void hijack_set_free(const struct space *space, pid_t tid, uint64_t entry)

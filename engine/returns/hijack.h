@@ -23,6 +23,12 @@ struct tracee;
 /* What stands at a stack word, really: @word is what was read there. */
 uint64_t hijack_real(const struct space *space, uint64_t slot_vaddr, uint64_t word);
 
+/* Is @word, which a stack word holds, what a detour has put there? @entry is that stack word's, and may be none. */
+bool hijack_is_ours(const struct plant_space *ps, const struct guard_hijack *entry,
+		    uint64_t word);
+/* May it be? What need not be looked up is none. */
+bool hijack_may_be(const struct plant_space *ps, uint64_t word);
+
 /* Is an entry of this stack word in use? *ret_site: whose; NULL: that is not known. */
 bool hijack_has(const struct space *space, uint64_t slot_vaddr, const struct site **ret_site);
 

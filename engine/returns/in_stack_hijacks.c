@@ -27,10 +27,21 @@
 #define STACK_FIRST 0x1000 /* of a stack, looked through at once, bytes */
 #define STACK_CHUNK 0x8000
 
+/* Is @word, which stands at @vaddr, what a detour has put there for a frame that is not over? */
+static bool is_open(const struct space *space, uint64_t vaddr, uint64_t word)
+{
+	struct guard_hijack entry;
+	uint64_t at;
+
+	if (!hijack_may_be(space->plant, word))
+		return false;
+	entry = hijack_find(space, vaddr, &at);
+	return entry.real && hijack_is_ours(space->plant, &entry, word);
+}
+
 /* Up to @end: a C library has what belongs to a thread behind its stack. 0: not known. */
 static void take_stack(struct tracee *t, uint64_t sp, uint64_t end)
 {
-	const struct plant_space *ps = t->process->space->plant;
 	size_t size = t->process->space->arch->addr_size, len;
 	uint8_t words[STACK_CHUNK];
 	uint64_t first = sp & ~7ULL, last = first;
@@ -45,10 +56,13 @@ static void take_stack(struct tracee *t, uint64_t sp, uint64_t end)
 		len = at == first ? STACK_FIRST : STACK_CHUNK;
 		len = len < end - at ? len : end - at;
 		got = mem_read(&t->process->space->mem, t->tid, at, words, len);
-		for (size_t i = 0; i + size <= got; i += size)
-			if (memcmp(words + i, &ps->hijack->code_vaddr, size) == 0 &&
-			    hijack_take(t, at + i))
+		for (size_t i = 0; i + size <= got; i += size) {
+			uint64_t word = 0;
+
+			memcpy(&word, words + i, size);
+			if (is_open(t->process->space, at + i, word) && hijack_take(t, at + i))
 				last = at + i;
+		}
 		if (got < len)
 			return;
 	}
@@ -94,9 +108,11 @@ uint64_t in_stack_find_returned_by(const struct space *space, uint64_t sp, uint6
 
 		if (mem_peek(&space->mem, sp - down, &word, size) != size)
 			return 0;
-		if (word != ps->hijack->code_vaddr)
+		if (!hijack_may_be(ps, word))
 			continue;
 		entry = hijack_find(space, sp - down, &at);
+		if (!hijack_is_ours(ps, &entry, word))
+			continue;
 		*ret_real = entry.real;
 		if (entry.word && entry.real)
 			return at;
@@ -117,7 +133,7 @@ void in_stack_save_returning(const struct space *space)
 		uint64_t entry, real;
 
 		if (!t->held || t->remote.called || hold_get_regs(t, &regs) < 0 ||
-		    regs.r[arch->reg.pc] != ps->hijack->code_vaddr)
+		    !hijack_may_be(ps, regs.r[arch->reg.pc]))
 			continue;
 		entry = in_stack_find_returned_by(space, regs.r[arch->reg.sp], &real);
 		if (!entry ||
@@ -131,15 +147,16 @@ void in_stack_save_returning(const struct space *space)
 	}
 }
 
-/* 1: it holds our address; 0: it does not; -errno. */
-static int holds_ours(const struct plant_space *owner, const struct space *space, uint64_t word)
+/* 1: its stack word holds our address; 0: it does not; -errno. */
+static int holds_ours(const struct plant_space *owner, const struct space *space,
+		      const struct guard_hijack *entry)
 {
 	size_t size = space->arch->addr_size;
 	uint64_t now = 0;
 
-	if (mem_peek(&space->mem, word, &now, size) != size)
+	if (mem_peek(&space->mem, entry->word, &now, size) != size)
 		return -EFAULT;
-	return now == owner->hijack->code_vaddr;
+	return hijack_is_ours(owner, entry, now);
 }
 
 /* 1: its frame was there still, and is put back; 0: it was not; -errno. */
@@ -148,7 +165,7 @@ static int put_back_one(const struct plant_space *owner, const struct space *spa
 {
 	size_t size = space->arch->addr_size;
 	struct hijack_chain chain;
-	int rc = holds_ours(owner, space, entry->word);
+	int rc = holds_ours(owner, space, entry);
 
 	/* Skipped by a longjmp(), it may be somebody else's data by now. */
 	if (rc <= 0)
@@ -156,7 +173,7 @@ static int put_back_one(const struct plant_space *owner, const struct space *spa
 	hijack_read_chain(owner, space, entry, &chain);
 	hijack_end_chain(space, tid, &chain, space->plant == owner);
 	/* Who returns from a function of the chain has it in the word by now, or will not put it there any more. */
-	rc = holds_ours(owner, space, entry->word);
+	rc = holds_ours(owner, space, entry);
 	if (rc <= 0)
 		return rc;
 	rc = mem_write(&space->mem, tid, entry->word, &entry->real, size);

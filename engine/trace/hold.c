@@ -287,3 +287,11 @@ int hold_set_pc(struct tracee *t, uint64_t pc)
 	t->remote.before->r[t->process->space->arch->reg.pc] = pc;
 	return 0;
 }
+
+int hold_set_regs(struct tracee *t, const struct ubp_regs *regs)
+{
+	if (!t->remote.called)
+		return ubp_host_set_regs(t->tid, regs);
+	*t->remote.before = *regs;
+	return 0;
+}

@@ -82,5 +82,7 @@ void hold_scope_end(struct hold_scope *scope);
 int hold_get_regs(const struct tracee *t, struct ubp_regs *ret_regs);
 int hold_get_pc(const struct tracee *t, uint64_t *ret_pc);
 int hold_set_pc(struct tracee *t, uint64_t pc);
+/* Of a thread in the program's or our code, not in a system call. */
+int hold_set_regs(struct tracee *t, const struct ubp_regs *regs);
 
 #endif

@@ -156,6 +156,8 @@ void lab_start_returns(void);
 void lab_function_build(unsigned n);
 /* The return that has this word as its key, or NULL. */
 struct guard_hijack *lab_hijack_of(uint64_t word);
+/* Is @word, the return address whose entry has @key, what a detour has put there: the common code's address, or a call? */
+bool lab_is_ours(uint64_t key, uint64_t word);
 /* There was one, which is over. */
 void lab_assert_over(uint64_t word);
 

@@ -82,7 +82,7 @@ static uint64_t real(void *ctx, uint64_t slot_vaddr, uint64_t found)
 	bool *is_for_tracer = ctx;
 
 	found = lab_plain_address(found);
-	if (found == LAB_RETURN_CODE && entry && entry->real) {
+	if (entry && entry->real && lab_is_ours(slot_vaddr, found)) {
 		n_hijacked++;
 		return entry->real;
 	}
@@ -106,7 +106,7 @@ static size_t walk(uint64_t pc, const struct run_regs *regs, uint64_t *entries)
 
 /* --- chains ------------------------------------------------------------------------------ */
 
-static void hijack(uint64_t word, uint64_t to)
+static struct guard_hijack *hijack(uint64_t word, uint64_t to)
 {
 	uint64_t i = UBP_HIJACK_INDEX(word, RUN_WORD);
 
@@ -114,6 +114,19 @@ static void hijack(uint64_t word, uint64_t to)
 		i++;
 	lab.hijacks[i % LAB_HIJACKS].word = word;
 	lab.hijacks[i % LAB_HIJACKS].real = to;
+	return &lab.hijacks[i % LAB_HIJACKS];
+}
+
+/* By a call, or what looks so. */
+static uint64_t call(uint64_t *rng, uint64_t word, uint64_t to)
+{
+	const uint64_t back = 0x500000 + UBP_CALLED_AT + UBP_CALLED_BACK;
+	uint64_t v = run_next(rng);
+
+	if (!finds_by_word() || RUN_WORD != 8 || v % 4 == 0)
+		return back - UBP_CALLED_BACK;
+	hijack(word, v % 4 == 1 ? 0 : to)->back = back;
+	return back - (v % 4 == 2 ? UBP_CALLED_BACK : UBP_CALLED_BACK + UBP_CALLED_ALIGN);
 }
 
 /* Mostly one frame above the other; now and then something that ends or breaks that. */
@@ -156,6 +169,8 @@ static uint64_t some_return(uint64_t *rng, uint64_t word)
 		hijack(word, 0); /* over */
 		return LAB_RETURN_CODE;
 	default:
+		if (v % 64 >= 40)
+			return call(rng, word, to);
 		if (v % 64 >= 20 || !finds_by_word())
 			return to;
 		if (v % 64 != 3) /* that perhaps nobody knows */

@@ -64,6 +64,9 @@ static int start(void **state)
 	lab.gate = (uint64_t *)LAB_GATE;
 	*lab.gate = (uint64_t)lab.head;
 	lab.plan.scans = true;
+	memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+	lab.plan.hijacks = (uintptr_t)lab.hijacks;
+	lab.plan.hijacks_mask = LAB_HIJACKS - 1;
 	lab.plan.return_vaddr = OURS;
 	lab.plan.trampoline = THEIRS;
 	ubp_err_reset(&err);
@@ -114,6 +117,37 @@ static void finds_what_is_ours(void **state)
 	*word(WORDS) = OURS;
 	word(0)[-1] = OURS;
 	assert_false(traps("somebody else's"));
+}
+
+/* What a call of a detour has put there, or what looks so. */
+static void looks_up_calls(void **state)
+{
+	const uint64_t back = RUN_BLOCK + 0x5000 + UBP_CALLED_AT + UBP_CALLED_BACK;
+	struct guard_hijack *entry;
+
+	(void)state;
+	if (RUN_WORD != 8)
+		return;
+	for (size_t i = 0; i < WORDS; i++) {
+		run_word was = *word(i);
+		uint64_t key = (uint64_t)word(i), at = UBP_HIJACK_INDEX(key, RUN_WORD);
+
+		*word(i) = back - UBP_CALLED_BACK;
+		assert_false(traps("no entry"));
+		/* The first place is somebody else's. */
+		lab.hijacks[at % LAB_HIJACKS].word = key + 0x100000;
+		entry = &lab.hijacks[(at + i % 2) % LAB_HIJACKS];
+		*entry = (struct guard_hijack){ .word = key, .back = back };
+		assert_false(traps("over"));
+		entry->real = LAB_HOME;
+		assert_true(traps("called"));
+		memset(lab.hijacks, 0, LAB_HIJACKS_LEN);
+		*word(i) = was;
+	}
+	for (size_t i = 0; i < LAB_HIJACKS; i++)
+		lab.hijacks[i].word = i + 1;
+	*word(1) = back - UBP_CALLED_BACK;
+	assert_false(traps("no room"));
 }
 
 static void leaves_signals_to_the_tracer(void **state)
@@ -247,6 +281,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(finds_what_is_ours, start, stop),
+		cmocka_unit_test_setup_teardown(looks_up_calls, start, stop),
 		cmocka_unit_test_setup_teardown(leaves_signals_to_the_tracer, start, stop),
 		cmocka_unit_test_setup_teardown(knows_signals_frames, start, stop),
 		cmocka_unit_test_setup_teardown(knows_stacks, start, stop),
