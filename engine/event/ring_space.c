@@ -164,11 +164,17 @@ void ring_space_close(struct ring_space *space)
 	atomic_store(&space->closed, true);
 }
 
+_Static_assert(RING_RINGS_AT % 4096 == 0, "what madvise() wants");
+
 void ring_space_free(struct ring_space *space)
 {
 	if (space->region) {
-		/* The target keeps its mapping, but what was in it is needed no more. */
-		(void)madvise(space->region, space->region_len, MADV_REMOVE);
+		/*
+		 * The target keeps its mapping, but what was in the rings is needed no more. The table of threads is: one that was stopped on
+		 * its way into its ring takes from it where that is, whenever it goes on.
+		 */
+		(void)madvise(space->region + RING_RINGS_AT, space->region_len - RING_RINGS_AT,
+			      MADV_REMOVE);
 		munmap(space->region, space->region_len);
 	}
 	map_free(&space->by_tid);
