@@ -364,6 +364,11 @@ void gen_miss(struct gen *g, const struct gen_miss *miss);
 /* Code for an arg, by its labels .at, .strings and .next. */
 void gen_fault(struct gen *g, const struct gen_fault *fault);
 
+/* --- gen_check.c ---------------------------------------------------------------------- */
+
+/* Returns 0, or a negative errno with the reason why there is no such detour. */
+int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct ubp_err *err);
+
 /* --- gen_record.c --------------------------------------------------------------------- */
 
 /* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */

@@ -32,7 +32,7 @@
 
 #include "arch/gen.h"
 #include "arch/gen_like.h"
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 
 /* Ways out of the code for probes that are hit at one end of a function: on entry, or the return code. */
@@ -502,71 +502,7 @@ static void put_block(struct gen *g)
 	put_literals(g);
 }
 
-/* No displacement gets out of range by it. */
-#define LEAD_DOWN_MAX 0x10000000
-
 /* --- a detour ------------------------------------------------------------------------------------ */
-
-static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan,
-		       const struct detour_probe *probe, struct ubp_err *err)
-{
-	const char *problem;
-
-	if (plan->run_up && (probe->kind != PROBE_RETURN || probe->program->needs_duration))
-		return ubp_fail(err, EOPNOTSUPP, "not what a ret tells");
-	if (probe->kind == PROBE_RETURN && !plan->run_up &&
-	    !isa->returns->can_hijack(plan->hijacks, plan->hijacks_mask))
-		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
-	if (probe->number >= RING_SWITCHES)
-		return ubp_fail(err, EOPNOTSUPP, "there have been too many probes");
-	if (probe->program->needs_duration && probe->kind != PROBE_RETURN)
-		return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
-	if (probe->program->needs_duration && !plan->ns_factor)
-		return ubp_fail(err, EOPNOTSUPP, "the processor's rate is not known");
-	problem = isa->check_program(probe->program);
-	return problem ? ubp_fail(err, EOPNOTSUPP, "%s", problem) : 0;
-}
-
-static int check_run_up(const struct gen_isa *isa, const struct detour_plan *plan,
-			struct ubp_err *err)
-{
-	struct window_copy copy;
-
-	if (!isa->returns->at_ret || !plan->lead || plan->scans || plan->asks)
-		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
-	return isa->build_copy(plan->run_up, plan->vaddr, &copy, err);
-}
-
-static int check_plan(const struct gen_isa *isa, const struct detour_plan *plan,
-		      struct ubp_err *err)
-{
-	int rc = plan->run_up ? check_run_up(isa, plan, err) : 0;
-
-	if (rc < 0)
-		return rc;
-
-	if (plan->frames > RING_STACK_MAX)
-		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
-	if (plan->asks && !(isa->scan && isa->scan->bell))
-		return ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
-	if (plan->scans)
-		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&
-				       plan->trampoline && !plan->lead
-			       ? isa->check_plan(plan, err)
-			       : ubp_fail(err, EOPNOTSUPP, "nothing scans the stack");
-	if (plan->asks && (plan->n_probes ? plan->stops : plan->lead != NULL))
-		return ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
-	if (plan->asks && plan->n_probes == 0)
-		return isa->check_plan(plan, err);
-	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
-		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
-	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))
-		return ubp_fail(err, EOPNOTSUPP, "what stands before it cannot be taken back");
-	rc = isa->check_plan(plan, err);
-	for (size_t i = 0; i < plan->n_probes && rc == 0; i++)
-		rc = check_probe(isa, plan, &plan->probes[i], err);
-	return rc;
-}
 
 static int finish(struct gen *g, struct ubp_err *err)
 {
@@ -594,7 +530,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 		return 0;
 	memset(ret_detour, 0, sizeof(*ret_detour));
 	ret_detour->ret_below = isa->ret_below;
-	rc = check_plan(isa, plan, err);
+	rc = gen_check(isa, plan, err);
 	if (rc < 0)
 		return rc;
 	rc = isa->build_copy(plan->window, plan->vaddr, &copy, err);

@@ -22,7 +22,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/gen.h"
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/insn_word.h"
 
 /* Entries that are looked at for a stack pointer. */

@@ -10,7 +10,7 @@
 #include <stddef.h>
 
 #include "arch/arm64/gen.h"
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 
 void make_note_entry(struct gen *g, label_t trap)
 {

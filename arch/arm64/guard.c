@@ -17,6 +17,7 @@
 #include "arch/arm64/regs.h"
 #include "arch/arm64/stub.h"
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 
 const uint8_t arm64_guard[] = { GUARD_CODE_BYTES };

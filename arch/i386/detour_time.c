@@ -7,7 +7,7 @@
  * filters; they stay in the entry for the tracer, in case that it has to record.
  */
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/i386/gen.h"
 #include "arch/x86/common_detour.h"
 

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/i386/guard_code.h"
 #include "arch/i386/stub.h"
 #include "arch/x86/decode.h"

@@ -28,7 +28,7 @@
 
 #include "arch/x86/common_detour_return.h"
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/x86/common_detour.h"
 
 #define OP_XCHG 0x87 /* with memory: as if it had a lock */

@@ -13,7 +13,7 @@
 
 #include <stddef.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/common_detour_string.h"

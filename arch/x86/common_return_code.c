@@ -7,7 +7,7 @@
  * (common_detour_return.c).
  */
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_return.h"
 #include "engine/base/page.h"

@@ -13,7 +13,7 @@
  * The way home is a ret, for the processor expects that of the call that the program has made. Both are as a shadow stack wants them, too.
  */
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/gen.h"

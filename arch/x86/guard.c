@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/ring.h"
 #include "engine/base/err.h"
 

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"

@@ -8,6 +8,7 @@
 #include <sys/mman.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
 #include "engine/plant/guard_state.h"

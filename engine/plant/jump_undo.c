@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"

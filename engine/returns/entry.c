@@ -3,7 +3,7 @@
 
 #include "engine/returns/entry.h"
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/returns/disarm.h"
 #include "engine/returns/hijack.h"
 #include "engine/returns/kernel.h"

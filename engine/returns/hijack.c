@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdlib.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/returns/limits.h"
 #include "engine/returns/ops.h"
 #include "engine/returns/returns.h"

@@ -13,7 +13,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 
 struct plant_space;
 struct return_instance;

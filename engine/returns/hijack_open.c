@@ -15,7 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/host.h"
 #include "engine/base/vec.h"
 #include "engine/returns/hijack.h"

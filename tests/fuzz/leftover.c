@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/os/maps.h"

@@ -19,6 +19,7 @@
 
 #include "arch/detour.h"
 #include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/ring.h"
 #include "engine/event/record.h"
 #include "engine/fetch/fetch.h"

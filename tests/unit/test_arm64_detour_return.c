@@ -20,7 +20,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/emit.h"
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_lab.h"
 #include "tests/unit/return_lab.h"

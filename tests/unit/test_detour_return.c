@@ -20,7 +20,7 @@
 
 #include <cmocka.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 
 #define LOOKS 64

@@ -17,7 +17,7 @@
 
 #include <cmocka.h>
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/x86/regs.h"
 #include "engine/base/err.h"
 #include "tests/unit/return_lab.h"
