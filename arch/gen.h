@@ -60,10 +60,10 @@ struct gen;
 /* What hardly any hit needs stands behind all else: the others jump less, and less of their code has to be in the caches. */
 struct gen_aside {
 	void (*put)(struct gen *g, const struct gen_aside *a); /* sets .at */
-	label_t at, on;                   /* where it begins, where it goes on */
-	label_t other;                    /* what .put makes of it */
-	uint32_t n;                       /* the same */
-	label_t fail;                     /* gen.fail, and .probe, as they were */
+	label_t at, on; /* where it begins, where it goes on */
+	label_t other;  /* what .put makes of it */
+	uint32_t n;     /* the same */
+	label_t fail;   /* gen.fail, and .probe, as they were */
 	const struct detour_probe *probe;
 };
 

@@ -143,9 +143,8 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 		gen_record(g, ways->trap[i], i);
 	}
 	if (useful && counts)
-		gen_put_aside(g, &(struct gen_aside){ .put = put_drop,
-						      .at = drop,
-						      .on = after_drop });
+		gen_put_aside(g, &(struct gen_aside){
+					 .put = put_drop, .at = drop, .on = after_drop });
 	emit_set(e, next);
 }
 

@@ -82,7 +82,8 @@ void gen_record(struct gen *g, label_t trap, size_t i)
 	finish(g, max);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)
-		gen_put_aside(g, &(struct gen_aside){ .put = put_full, .at = full, .on = done });
+		gen_put_aside(g,
+			      &(struct gen_aside){ .put = put_full, .at = full, .on = done });
 	if (has_filter)
 		gen_put_aside(g, &(struct gen_aside){
 					 .put = put_drop, .at = drop, .on = done, .n = max });

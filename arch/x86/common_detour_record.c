@@ -72,8 +72,9 @@ static void find_entry(struct gen *g, int key)
 	emit_rm(e, OP_CMP | OP_W, key, entry_at(g, at));
 	emit_jcc(e, COND_NE, next);
 	emit_set(e, found);
-	gen_put_aside(g, &(struct gen_aside){
-				 .put = put_look_on, .at = next, .on = found, .n = (uint32_t)key });
+	gen_put_aside(
+		g, &(struct gen_aside){
+			   .put = put_look_on, .at = next, .on = found, .n = (uint32_t)key });
 	emit_rm(e, OP_LEA, at, entry_at(g, at));
 	if (x->frame.thread != X86_STAYS)
 		emit_rm(e, OP_STORE, at, MEM(G_SP, x->frame.thread));

@@ -450,8 +450,8 @@ void x86_come_back(struct gen *g, label_t gone)
 		emit_rm(e, OP_LOAD, G_DX, MEM(hijack, offsetof(struct guard_hijack, word)));
 		emit_test(e, 0, G_DX, x86_word(g) - 1);
 		emit_jcc(e, COND_NE, chain);
-		gen_put_aside(g, &(struct gen_aside){
-					 .put = put_chain_home, .at = chain, .on = on });
+		gen_put_aside(
+			g, &(struct gen_aside){ .put = put_chain_home, .at = chain, .on = on });
 	}
 	emit_set(e, on);
 	emit_store_imm(e, OP_W, real, 0);

@@ -39,8 +39,7 @@ static void find_own(struct gen *g, label_t back, label_t other)
 	emit_jcc(e, COND_NE, other);
 	emit_rm(e, OP_LEA, r->hijack, x86_found_mem(g, 0));
 	emit_label_address(e, G_AX, back);
-	emit_rm(e, OP_CMP | OP_W, G_AX,
-		MEM(r->hijack, offsetof(struct guard_hijack, back)));
+	emit_rm(e, OP_CMP | OP_W, G_AX, MEM(r->hijack, offsetof(struct guard_hijack, back)));
 	emit_jcc(e, COND_NE, other);
 	emit_alu_mem(e, OP_W, ALU_CMP, MEM(r->hijack, offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_E, other);
@@ -69,8 +68,8 @@ static void other(struct gen *g, label_t at)
 	emit_rm(e, OP_CMPXCHG | OP_W, G_CX, x86_way_home(g));
 	x86_restore(g, GEN_HIJACK_REGS, GEN_RETURN);
 	emit_rm(e, 0xff, 4, /* jmp */
-		MEM_LABEL(gen_literal(g, &g->plan->return_vaddr,
-				      sizeof(g->plan->return_vaddr))));
+		MEM_LABEL(
+			gen_literal(g, &g->plan->return_vaddr, sizeof(g->plan->return_vaddr))));
 }
 
 /* Of a function that was entered by a jump from another one that has to come back, too: on to the common code, by no ret. */

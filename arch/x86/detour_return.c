@@ -25,6 +25,7 @@ const struct x86_returns gen64_return_parts = {
 	.find_self = find_self,
 };
 
+/* clang-format off */
 const struct gen_returns gen64_returns = {
 	X86_GEN_RETURNS,
 	.regs = GEN_HIJACK_REGS,
@@ -33,3 +34,4 @@ const struct gen_returns gen64_returns = {
 	.duration = gen64_duration,
 	.at_ret = x86_at_ret,
 };
+/* clang-format on */

@@ -14,8 +14,8 @@
 
 #include "arch/guard.h"
 #include "arch/guard_hijack.h"
-#include "engine/base/ring.h"
 #include "engine/base/err.h"
+#include "engine/base/ring.h"
 
 const uint8_t x86_guard[X86_GUARD_LEN] = { GUARD_CODE_BYTES };
 

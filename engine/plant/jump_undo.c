@@ -236,7 +236,8 @@ static void keep_from_calling(struct tracee *t, const struct site_jump *jump, ui
 
 	if (hold_get_regs(t, &regs) < 0)
 		return;
-	word = regs.r[arch->reg.sp] + (at == d->call_at ? -(uint64_t)arch->addr_size : d->call_word);
+	word = regs.r[arch->reg.sp] +
+	       (at == d->call_at ? -(uint64_t)arch->addr_size : d->call_word);
 	entry = hijack_find(space, word, &entry_at);
 	if (entry.real && entry.word)
 		hijack_set_free(space, t->tid, entry_at);

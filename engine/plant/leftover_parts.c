@@ -3,9 +3,9 @@
 
 /* What an earlier ubp has left beside its areas: the guard's data, tables of return addresses, reference counters. */
 
-#include "arch/guard_hijack.h"
 #include "engine/plant/leftover_parts.h"
 #include "arch/detour.h"
+#include "arch/guard_hijack.h"
 #include "engine/plant/claims.h"
 
 #include <errno.h>
