@@ -381,20 +381,20 @@ static int refuse_inside(struct definition_file *file, const struct spec_probe *
 			 uint64_t start, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = object_arch(file->object);
-	struct displaced_insn insn = { .text = "?" };
+	struct displaced_insn insn = { 0 };
 	uint8_t code[UBP_INSN_MAX];
 	ssize_t n = object_read(file->object, start, code, sizeof(code));
 	struct ubp_err ignored;
 	char *at = symbolise(file->object, start);
 
-	/* A refused instruction leaves its text as well. */
+	/* A refused instruction has its text as well. */
 	if (n > 0)
 		(void)arch->insn.analyze(code, (size_t)n, start, &insn, &ignored);
 	ubp_fail(err, EINVAL,
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
 		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "",
-		 insn_text(arch, &insn).s);
+		 arch->insn.text(&insn).s);
 	free(at);
 	return -EINVAL;
 }
@@ -440,7 +440,7 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
-		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn_text(arch, insn).s, why);
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", arch->insn.text(insn).s, why);
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 
