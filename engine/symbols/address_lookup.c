@@ -204,7 +204,9 @@ const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr)
 		return NULL;
 	if ((!symtab->extents && build(object) < 0) || !symtab->extents)
 		return NULL;
-	n = search_above(symtab->extents, symtab->n_extents, start, elf_vaddr);
+	/* Who looks at many functions looks at one several times, and then at one near by. */
+	n = search_above_near(symtab->extents, symtab->n_extents, start, elf_vaddr,
+			      &symtab_of(object)->near_extent);
 	/* A function may end before the address, inside a larger one that goes on. */
 	for (size_t i = n; i-- > 0 && symtab->extents[i].reach > elf_vaddr;)
 		if (symtab->extents[i].end > elf_vaddr)

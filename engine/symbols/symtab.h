@@ -61,6 +61,7 @@ struct symtab {
 	size_t n_owned;
 	struct extent *extents; /* by start; built on first use */
 	size_t n_extents;
+	size_t near_extent; /* search_above_near() */
 };
 
 /* Names longer than that can't be asked for: a definition has a line of 4096 bytes. */
