@@ -39,13 +39,14 @@ ssize_t code_read(struct object *object, uint64_t elf_vaddr, uint8_t *code, size
  * this is found out for a block at once.
  */
 #define BLOCK  4096
-#define BLOCKS 8 /* that are kept */
+#define BLOCKS 4 /* that are kept */
 
 #define BLOCK_BRANCHES (BLOCK + 2 * REACH)
 
 struct block {
 	uint64_t start;                /* elf_vaddr */
 	const struct segment *segment; /* whose bytes were looked at; NULL: none were */
+	uint64_t used;                 /* when */
 	unsigned n;
 	uint16_t to[BLOCK]; /* the first branch to that byte, in .branches from 1 on; 0: there is none */
 	struct {
@@ -56,6 +57,7 @@ struct block {
 
 struct blocks {
 	struct block v[BLOCKS];
+	uint64_t now;
 };
 
 static const struct annex_kind blocks_kind = { .free = free };
@@ -122,21 +124,44 @@ static bool is_led_to(struct object *object, const struct block *b, uint64_t to)
 	return false;
 }
 
+/* Of the 4 KiB at @start, or NULL: they can't be read. */
+static const struct block *block_at(struct object *object, const struct segment *segment,
+				    uint64_t start)
+{
+	struct blocks *blocks = annex_make(&object->annexes, &blocks_kind, sizeof(*blocks));
+	struct block *b = blocks ? &blocks->v[0] : NULL;
+
+	for (size_t i = 0; blocks && i < BLOCKS; i++) {
+		if (blocks->v[i].segment == segment && blocks->v[i].start == start) {
+			b = &blocks->v[i];
+			break;
+		}
+		if (blocks->v[i].used < b->used)
+			b = &blocks->v[i];
+	}
+	if (!b)
+		return NULL;
+	if (b->segment != segment || b->start != start)
+		look_at_block(object, segment, start, b);
+	b->used = ++blocks->now;
+	return b->segment ? b : NULL;
+}
+
 bool led_by_branch(struct object *object, uint64_t from, uint64_t to)
 {
 	const struct segment *segment = object_segment_of(object, from);
-	struct blocks *blocks = annex_make(&object->annexes, &blocks_kind, sizeof(*blocks));
 
-	if (!segment || !blocks || to - from > UBP_SHORT_REACH - BRANCH_LEN)
+	if (!segment || to - from > UBP_SHORT_REACH - BRANCH_LEN)
 		return true;
-	for (uint64_t at = from; at < to; at++) {
+	for (uint64_t at = from; at < to;) {
 		uint64_t start = at / BLOCK * BLOCK;
-		struct block *b = &blocks->v[at / BLOCK % BLOCKS];
+		const struct block *b = block_at(object, segment, start);
 
-		if (b->segment != segment || b->start != start)
-			look_at_block(object, segment, start, b);
-		if (!b->segment || is_led_to(object, b, at))
+		if (!b)
 			return true;
+		for (; at < to && at - start < BLOCK; at++)
+			if (is_led_to(object, b, at))
+				return true;
 	}
 	return false;
 }

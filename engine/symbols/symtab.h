@@ -96,6 +96,8 @@ bool sym_is_of_file(struct object *object, const struct sym *sym, const char *fi
 
 /* Which of two names of one address to show: negative when @a. */
 int sym_compare_names(const struct sym *a, const struct sym *b);
+/* By address; of those at one the best name first. */
+void sym_sort_by_place(const struct sym **syms, size_t n);
 
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int sym_describe(const struct object *object, const struct sym *sym,
