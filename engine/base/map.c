@@ -94,20 +94,30 @@ int map_keep_room(struct map *map, size_t n)
 	return grow_entries(map, room);
 }
 
-int map_put(struct map *map, uint64_t key, void *value)
+void **map_place(struct map *map, uint64_t key)
 {
 	struct map_entry *entry;
 	size_t i;
 
 	if (map_keep_room(map, map->n + 1) < 0)
-		return -ENOMEM;
+		return NULL;
 	i = find(map, key);
 	entry = entry_at(map, i);
 	if (!entry) {
 		entry = &map->entries[map->n++];
 		map->table[i] = (uint32_t)map->n;
+		*entry = (struct map_entry){ .key = key };
 	}
-	*entry = (struct map_entry){ .key = key, .value = value };
+	return &entry->value;
+}
+
+int map_put(struct map *map, uint64_t key, void *value)
+{
+	void **place = map_place(map, key);
+
+	if (!place)
+		return -ENOMEM;
+	*place = value;
 	return 0;
 }
 

@@ -34,6 +34,12 @@ void *map_get(const struct map *map, uint64_t key);
 /* Set or replace. Returns 0 or -ENOMEM. */
 int map_put(struct map *map, uint64_t key, void *value);
 
+/*
+ * Where the value of @key is. NULL stands there if it has come just now: the caller puts a value there before anything else is done with the
+ * map. Returns NULL if memory is short.
+ */
+void **map_place(struct map *map, uint64_t key);
+
 /* Room for @n in all, 2^31 at most: so many are put without memory being asked for. Returns 0 or -ENOMEM. */
 int map_keep_room(struct map *map, size_t n);
 

@@ -370,8 +370,11 @@ static char *symbolise(struct object *object, uint64_t foffset)
 	if (object_function_at(object, foffset, &symbol) < 0 || !symbol.name)
 		return NULL;
 	brief = demangle_short(symbol.name);
-	n = asprintf(&text, foffset == symbol.foffset ? "%s" : "%s+0x%lx",
-		     brief ? brief : symbol.name, ul(foffset - symbol.foffset));
+	/* printf() takes its time, and this is asked of ten thousand functions. */
+	if (foffset == symbol.foffset)
+		return brief ? brief : strdup(symbol.name);
+	n = asprintf(&text, "%s+0x%lx", brief ? brief : symbol.name,
+		     ul(foffset - symbol.foffset));
 	free(brief);
 	return n < 0 ? NULL : text;
 }
@@ -444,16 +447,29 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 
+/* "FILE:SYMBOL", without printf() as well. */
+static char *join(const char *file, const char *symbol)
+{
+	size_t file_len = strlen(file), symbol_len = strlen(symbol);
+	char *text = malloc(file_len + 1 + symbol_len + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, file, file_len);
+	text[file_len] = ':';
+	memcpy(text + file_len + 1, symbol, symbol_len + 1);
+	return text;
+}
+
 static int name_probe(struct defined_probe *p, struct definition_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
-	int n;
+	const char *base = base_name(spec->path);
 
 	p->symbol = symbolise(file->object, spec->offset);
-	n = p->symbol ? asprintf(&p->uprobe->what, "%s:%s", base_name(spec->path), p->symbol)
-		      : asprintf(&p->uprobe->what, "%s:0x%lx", base_name(spec->path),
-				 ul(spec->offset));
-	if (n < 0)
+	if (p->symbol)
+		p->uprobe->what = join(base, p->symbol);
+	else if (asprintf(&p->uprobe->what, "%s:0x%lx", base, ul(spec->offset)) < 0)
 		p->uprobe->what = NULL;
 	return p->uprobe->what ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
