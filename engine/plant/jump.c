@@ -243,6 +243,9 @@ static void refuse_some(struct jump_try *tries, size_t n, const char *why)
 			jump_refuse(tries[i].site, why);
 }
 
+/* A thread is held meanwhile: of sites that are so many further on what is looked at is fetched already. */
+#define AHEAD 8
+
 /* For each object that has some of them, one area or several. */
 static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
@@ -263,8 +266,11 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
 		while (i < batch->n && i - first < AREA_TRIES &&
-		       batch->tries[i].site->vaddr < a->hi)
+		       batch->tries[i].site->vaddr < a->hi) {
+			if (i + AHEAD < batch->n)
+				__builtin_prefetch(batch->tries[i + AHEAD].site);
 			len += batch->tries[i++].guess;
+		}
 		a->until = i < batch->n ? batch->tries[i].site->vaddr : UINT64_MAX;
 		/* What scans has another entry, for its trap. */
 		room = (struct area_room){ len / UBP_SLOT_SIZE, 2 * (i - first) };
@@ -300,6 +306,8 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	for (size_t i = 0; i < batch->n && rc == 0; i++) {
 		const struct site *site = batch->tries[i].site;
 
+		if (i + AHEAD < batch->n)
+			__builtin_prefetch(batch->tries[i + AHEAD].site);
 		/* A bell, and a run-up, stands on an instruction that is as long as a jump. */
 		if (site->vaddr >= done && !bell_is_call(site) && !site->run_up)
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);

@@ -18,6 +18,7 @@
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
+#include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
@@ -209,6 +210,40 @@ static enum step first_change(const struct jump_try *try)
 	return try->jump->run_up ? STEP_BREAK : STEP_TAIL;
 }
 
+/*
+ * Nothing is written: the next step looks at what stands there. (The first one is of all, since it looks whether a site is there at all.)
+ */
+static bool is_skipped(const struct jump_try *try, enum step step)
+{
+	return (step == STEP_BREAK && !try->jump->run_up) ||
+	       (step == STEP_SLOT && try->jump->n == 1);
+}
+
+/* What a step looks at of each is far from the others': it is fetched while those before it are at it. */
+#define AHEAD 8
+
+static void fetch_ahead(const struct jump_batch *batch, size_t i)
+{
+	if (i + AHEAD >= batch->n)
+		return;
+	__builtin_prefetch(batch->tries[i + AHEAD].site);
+	if (batch->tries[i + AHEAD].jump) {
+		__builtin_prefetch(&batch->tries[i + AHEAD].jump->n);
+		__builtin_prefetch(&batch->tries[i + AHEAD].jump->is_begun);
+	}
+}
+
+/* The same for who counts: the probes of each are found by what is fetched before. */
+static void fetch_probes_ahead(const struct jump_batch *batch, size_t i)
+{
+	const struct site_jump *jump;
+
+	if (i + 2 * AHEAD < batch->n && (jump = batch->tries[i + 2 * AHEAD].jump))
+		__builtin_prefetch(jump->probes);
+	if (i + AHEAD < batch->n && (jump = batch->tries[i + AHEAD].jump) && jump->n_probes)
+		uprobe_fetch_ahead(jump->probes[0]);
+}
+
 /* What can't be written is put off: it is a breakpoint still. */
 static void take_step(struct space *space, struct edits *edits, struct jump_batch *batch,
 		      enum step step)
@@ -218,7 +253,8 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
 
-		if (!try->jump)
+		fetch_ahead(batch, i);
+		if (!try->jump || is_skipped(try, step))
 			continue;
 		if (!is_ready(space, &edits->code, try, step, is_any_buried)) {
 			edits_end(edits);
@@ -241,14 +277,15 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 void jump_write_steps(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
-	struct edits *edits = calloc(1, sizeof(*edits));
+	struct edits *edits = malloc(sizeof(*edits));
 
 	if (!edits) {
 		for (size_t i = 0; i < batch->n; i++)
 			jump_put_off(ps, &batch->tries[i], why_not_written);
 		return;
 	}
-	edits->code.mem = edits->slots.mem = &space->mem;
+	page_edit_begin(&edits->code, &space->mem);
+	page_edit_begin(&edits->slots, &space->mem);
 	(void)rings_open_gate(space, 0);
 	take_step(space, edits, batch, STEP_HOP);
 	take_step(space, edits, batch, STEP_BREAK);
@@ -259,6 +296,7 @@ void jump_write_steps(struct space *space, struct jump_batch *batch)
 		struct jump_try *try = &batch->tries[i];
 		struct site *site = try->site;
 
+		fetch_probes_ahead(batch, i);
 		if (!try->jump)
 			continue;
 		site->jump = try->jump;

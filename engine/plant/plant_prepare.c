@@ -30,6 +30,7 @@ static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct site *site = u->added[i].site;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (u->added[i].is_new && site->vaddr >= lo && site->vaddr < hi &&
 		    !(ps->slots.n && map_get(&ps->slots, site->vaddr)))
 			n++;
@@ -239,6 +240,7 @@ int update_provide(struct update *u, struct ubp_err *err)
 		struct area_room room;
 		struct area *area;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (is_in || !is_to_prepare(&u->added[i]))
 			continue;
 		rc = find_area(u, site, &area, err);
