@@ -323,6 +323,7 @@ static bool hold_and_write(struct tracer *tracer, struct space *space, const str
 	while (tries-- > 1)
 		tracer_stop_end(tracer);
 	hold_end(tracer, space, keep);
+	jump_count_written(batch);
 	return all && !ps->closing;
 }
 
@@ -340,6 +341,7 @@ static bool make_piece(struct plant *plant, struct tracer *tracer, struct space 
 	jump_build(plant, space, tid, piece);
 	if (!has_any(piece))
 		return true;
+	jump_get_ready(space, piece);
 	look_at_sleepers(tracer, space, piece);
 	return hold_and_write(tracer, space, keep, piece);
 }
