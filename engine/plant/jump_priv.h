@@ -24,8 +24,8 @@ struct site;
  * through sites and jumps, which lie far from each other.
  */
 struct jump_writing {
-	uint64_t vaddr, slot; /* of the site */
-	uint64_t copy;        /* what the slot leads to; 0: it stays as it is */
+	uint64_t slot; /* of the site */
+	uint64_t copy; /* what the slot leads to; 0: it stays as it is */
 	uint8_t bytes[UBP_INSN_MAX];
 	uint8_t len; /* of .bytes */
 	bool is_common; /* it is of that kind: all of this is known */
@@ -33,6 +33,7 @@ struct jump_writing {
 };
 
 struct jump_try {
+	uint64_t vaddr; /* of .site */
 	struct site *site;
 	struct site_jump *jump; /* NULL: given up */
 	struct jump_writing writing;

@@ -248,7 +248,7 @@ static const char *write_common(const struct space *space, struct edits *edits,
 			   !(is_any_buried &&
 			     plant_site_at(space, try->site->vaddr) != try->site);
 	else
-		is_there = step < STEP_TAIL || stops_at(space, &edits->code, w->vaddr);
+		is_there = step < STEP_TAIL || stops_at(space, &edits->code, try->vaddr);
 	if (!is_there)
 		return why_in_it;
 	w->is_begun |= step >= STEP_TAIL;
@@ -256,10 +256,10 @@ static const char *write_common(const struct space *space, struct edits *edits,
 		space->arch->slot.build_jump(w->slot, w->copy, &slot);
 		is_written = write_bytes(space, &edits->slots, w->slot, slot.code, slot.len);
 	} else if (step == STEP_TAIL && w->len > n) {
-		is_written = write_bytes(space, &edits->code, w->vaddr + n, w->bytes + n,
+		is_written = write_bytes(space, &edits->code, try->vaddr + n, w->bytes + n,
 					 w->len - n);
 	} else if (step == STEP_FIRST) {
-		is_written = write_bytes(space, &edits->code, w->vaddr, w->bytes, n);
+		is_written = write_bytes(space, &edits->code, try->vaddr, w->bytes, n);
 	}
 	return is_written ? NULL : why_not_written;
 }
@@ -360,7 +360,6 @@ void jump_get_ready(const struct space *space, struct jump_batch *batch)
 		w->is_common = w->is_common && is_hop_written(&view, try);
 		if (!w->is_common)
 			continue;
-		w->vaddr = try->site->vaddr;
 		w->slot = try->site->slot;
 		w->copy = try->jump->n > 1 ? try->jump->copy : 0;
 		memcpy(w->bytes, try->jump->bytes, sizeof(w->bytes));

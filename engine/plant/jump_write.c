@@ -49,16 +49,16 @@ static struct jump_try *try_of(const struct jump_batch *batch, uint64_t vaddr)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (batch->tries[mid].site->vaddr < vaddr)
+		if (batch->tries[mid].vaddr < vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	/* The last one that starts below. */
-	for (; low > 0 && vaddr - batch->tries[low - 1].site->vaddr < UBP_WINDOW_MAX; low--) {
+	for (; low > 0 && vaddr - batch->tries[low - 1].vaddr < UBP_WINDOW_MAX; low--) {
 		struct jump_try *try = &batch->tries[low - 1];
 
-		if (try->jump && vaddr - try->site->vaddr < try->jump->from[try->jump->n])
+		if (try->jump && vaddr - try->vaddr < try->jump->from[try->jump->n])
 			return try;
 	}
 	return NULL;
@@ -163,8 +163,8 @@ static struct clearing clearing_of(const struct space *space, struct jump_batch 
 {
 	return (struct clearing){ .space = space,
 				  .batch = batch,
-				  .lo = batch->tries[0].site->vaddr,
-				  .hi = batch->tries[batch->n - 1].site->vaddr +
+				  .lo = batch->tries[0].vaddr,
+				  .hi = batch->tries[batch->n - 1].vaddr +
 					UBP_WINDOW_MAX };
 }
 
