@@ -40,4 +40,3 @@ const struct ubp_arch *ubp_arch_by_name(const char *name)
 			return arches[i];
 	return NULL;
 }
-

@@ -23,7 +23,7 @@ struct map_entry {
 /* Zero-initialise. */
 struct map {
 	struct map_entry *entries;
-	size_t n, room; /* entries; how many there is memory for */
+	size_t n, room;  /* entries; how many there is memory for */
 	uint32_t *table; /* numbers of entries, from 1 on; 0: free */
 	size_t cap;      /* of .table: 0 or a power of two */
 };

@@ -44,7 +44,7 @@ static inline size_t search_sorted_above(const void *v, size_t n, size_t size, s
 static inline size_t search_sorted_near(const void *v, size_t n, size_t size, size_t key_at,
 					uint64_t key, size_t *near)
 {
-	for (size_t i = *near; i <= n && i <= *near + 1; i++) {
+	for (size_t i = *near; n && i <= n && i <= *near + 1; i++) {
 		const char *at = (const char *)v + i * size + key_at;
 		uint64_t before = 0, behind = UINT64_MAX;
 

@@ -48,7 +48,8 @@ struct block {
 	const struct segment *segment; /* whose bytes were looked at; NULL: none were */
 	uint64_t used;                 /* when */
 	unsigned n;
-	uint16_t to[BLOCK]; /* the first branch to that byte, in .branches from 1 on; 0: there is none */
+	/* The first branch to each byte, in .branches from 1 on; 0: there is none. */
+	uint16_t to[BLOCK];
 	struct {
 		uint16_t next; /* to the same byte, as .to */
 		int16_t at;    /* from .start on */

@@ -33,7 +33,7 @@ struct fde_table {
 	size_t near;       /* search_above_near() */
 	uint64_t range_of; /* .at of the one whose range was asked for last; 0: none */
 	uint64_t range;
-	uint64_t cie_at; /* the CIE that was read last; 0: none */
+	uint64_t cie_at;     /* the CIE that was read last; 0: none */
 	uint8_t cie_pointer; /* its form of pointers */
 	struct fde fdes[];
 };
@@ -326,9 +326,9 @@ int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint6
 {
 	struct fde_table *table = table_of(object);
 	const struct fde *fde;
-	size_t n = table ? search_above_near(table->fdes, table->n, start, elf_vaddr,
-					     &table->near)
-			 : 0;
+	size_t n =
+		table ? search_above_near(table->fdes, table->n, start, elf_vaddr, &table->near)
+		      : 0;
 
 	if (n == 0)
 		return -ENOENT;

@@ -263,8 +263,7 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
-		while (i < batch->n && i - first < AREA_TRIES &&
-		       batch->tries[i].vaddr < a->hi)
+		while (i < batch->n && i - first < AREA_TRIES && batch->tries[i].vaddr < a->hi)
 			len += batch->tries[i++].guess;
 		a->until = i < batch->n ? batch->tries[i].vaddr : UINT64_MAX;
 		/* What scans has another entry, for its trap. */

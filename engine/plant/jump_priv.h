@@ -27,7 +27,7 @@ struct jump_writing {
 	uint64_t slot; /* of the site */
 	uint64_t copy; /* what the slot leads to; 0: it stays as it is */
 	uint8_t bytes[UBP_INSN_MAX];
-	uint8_t len; /* of .bytes */
+	uint8_t len;    /* of .bytes */
 	bool is_common; /* it is of that kind: all of this is known */
 	bool is_begun;  /* site_jump.is_begun, until the jump is given up or stands */
 };
@@ -38,7 +38,7 @@ struct jump_try {
 	struct site_jump *jump; /* NULL: given up */
 	struct jump_writing writing;
 	bool is_written; /* by this pass, and not counted yet: jump_count_written() */
-	bool is_built;          /* by this pass: it was not there before */
+	bool is_built;   /* by this pass: it was not there before */
 	/* Of the site, found out before a thread is held to provide for it: */
 	bool needs_table; /* it has to do with return addresses that are replaced */
 	bool needs_pun;   /* its jump is a punned one */

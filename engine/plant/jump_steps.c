@@ -245,8 +245,7 @@ static const char *write_common(const struct space *space, struct edits *edits,
 
 	if (step == STEP_HOP)
 		is_there = try->site->planted &&
-			   !(is_any_buried &&
-			     plant_site_at(space, try->site->vaddr) != try->site);
+			   !(is_any_buried && plant_site_at(space, try->vaddr) != try->site);
 	else
 		is_there = step < STEP_TAIL || stops_at(space, &edits->code, try->vaddr);
 	if (!is_there)

@@ -164,8 +164,7 @@ static struct clearing clearing_of(const struct space *space, struct jump_batch 
 	return (struct clearing){ .space = space,
 				  .batch = batch,
 				  .lo = batch->tries[0].vaddr,
-				  .hi = batch->tries[batch->n - 1].vaddr +
-					UBP_WINDOW_MAX };
+				  .hi = batch->tries[batch->n - 1].vaddr + UBP_WINDOW_MAX };
 }
 
 /* The address behind a call at a window's end is not in it. */

@@ -20,7 +20,7 @@ struct spec_index {
 	struct map links; /* by a hash of what is looked for */
 	struct spec_index_links *made;
 	size_t n_free; /* of the last ones that were made */
-	size_t n;         /* probes of the table that are in it: the first ones */
+	size_t n;      /* probes of the table that are in it: the first ones */
 };
 
 /* Returns 0 or -ENOMEM; then the index must be cleared. */
