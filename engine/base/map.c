@@ -42,6 +42,12 @@ void *map_get(const struct map *map, uint64_t key)
 	return entry ? entry->value : NULL;
 }
 
+void map_fetch_ahead(const struct map *map, uint64_t key)
+{
+	if (map->cap)
+		__builtin_prefetch(&map->table[home(map, key)]);
+}
+
 /* Other keys are not equal to @key: the first free place is its own. */
 static void enter(struct map *map, uint64_t key, uint32_t number)
 {

@@ -34,6 +34,9 @@ void *map_get(const struct map *map, uint64_t key);
 /* Set or replace. Returns 0 or -ENOMEM. */
 int map_put(struct map *map, uint64_t key, void *value);
 
+/* @key will be looked for soon: of many, what that needs is fetched while others are looked for. */
+void map_fetch_ahead(const struct map *map, uint64_t key);
+
 /*
  * Where the value of @key is. NULL stands there if it has come just now: the caller puts a value there before anything else is done with the
  * map. Returns NULL if memory is short.

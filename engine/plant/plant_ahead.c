@@ -57,6 +57,9 @@ static bool is_for_pieces(const struct update *u, const struct plant_ahead *ahea
 	       !probe_list(plant)->has_returns && !space_is_shared(u->space);
 }
 
+/* The thread is held: what is looked at of sites so many further on is fetched already. */
+#define AHEAD 8
+
 /* What is watched for our own sake may stand at one of them by now: then it is one site for both, and none of these is made known. */
 static int make_known(struct plant_space *ps, const struct added *added, size_t n)
 {
@@ -66,7 +69,10 @@ static int make_known(struct plant_space *ps, const struct added *added, size_t 
 	for (; done < n && rc == 0; done++) {
 		void **place;
 
-		added_fetch_ahead(added, n, done);
+		if (done + 2 * AHEAD < n)
+			__builtin_prefetch(added[done + 2 * AHEAD].site);
+		if (done + AHEAD < n)
+			map_fetch_ahead(&ps->sites, added[done + AHEAD].site->vaddr);
 		if (!added[done].is_new)
 			continue;
 		place = map_place(&ps->sites, added[done].site->vaddr);
