@@ -27,7 +27,8 @@ static const char why_not_written[] = "it could not be written";
 /*
  * A sleeper may wake up meanwhile, and we may be killed. So the breakpoint stays until all
  * else stands: the hop of a short jump, where nobody is; what the breakpoint leads to becomes the copy of the whole window;
- * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
+ * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next. A hop in memory of ours that did
+ * not stand before is written by jump_get_ready(): nobody can be there, and nothing leads there before the last step.
  */
 enum step { STEP_HOP, STEP_BREAK, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
