@@ -40,13 +40,3 @@ const struct ubp_arch *ubp_arch_by_name(const char *name)
 			return arches[i];
 	return NULL;
 }
-
-struct insn_text insn_text(const struct ubp_arch *arch, const struct displaced_insn *insn)
-{
-	struct insn_text text;
-
-	if (!insn->text[0] && arch->insn.text)
-		return arch->insn.text(insn);
-	memcpy(text.s, insn->text, sizeof(text.s));
-	return text;
-}

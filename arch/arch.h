@@ -107,28 +107,27 @@ enum insn_leave {
 
 /* A displaced instruction, decoded once when its probe is planted. */
 struct displaced_insn {
-	uint64_t vaddr;              /* where it stands in the tracee */
+	uint64_t vaddr;  /* where it stands in the tracee */
+	uint64_t target; /* of a direct branch, or of a pc-relative operand */
+	enum insn_class kind;
+	enum insn_leave leave;
+	uint32_t form;               /* the back-end's own */
+	uint16_t ret_pops;           /* LEAVE_RET: bytes it takes off the stack, with the address */
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
-	enum insn_class kind;
+	/* Bytes that it loads from .target, where the compiler has put them among the code;
+	 * 0: none, or not known. */
+	uint8_t literal_len;
 	/* Has a memory operand relative to the pc: its slot must lie within reach of that.
 	 * Every other instruction, branches too, works from a slot anywhere; but where
 	 * branches have no long form (arm64), from one near by. */
 	bool pc_relative;
 	bool is_call; /* leaves a return address, on the stack or in a register */
-	enum insn_leave leave;
-	uint16_t ret_pops; /* LEAVE_RET: bytes it takes off the stack, with the address */
 	/* Must not be single-stepped in its slot: it stores the flags, so the program
 	 * would see it, or it leaves the slot, so that a step left by a tracer that was
 	 * killed would end anywhere. */
 	bool no_step;
-	char text[80]; /* disassembly, for messages and --explain; where it is empty insn_text() has it */
-	uint64_t target; /* of a direct branch, or of a pc-relative operand */
-	/* Bytes that it loads from .target, where the compiler has put them among the code;
-	 * 0: none, or not known. */
-	uint8_t literal_len;
 	/* What follows is the back-end's own. */
-	uint32_t form;
 	uint8_t disp_at; /* offset in bytes[] of the pc-relative displacement */
 	uint8_t bits;    /* of the mode it runs in: 32 or 64 */
 	bool addr_half;  /* addresses are computed in half of that */
@@ -254,9 +253,9 @@ struct arch_insn {
 	 * for its two returns? Nobody can put back then what replaced that. NULL: none does.
 	 */
 	bool (*takes_return)(const uint8_t *code, size_t len);
-	/* Make of @insn the instruction that its bytes are at @vaddr. Its text stays as it is. */
+	/* Make of @insn the instruction that its bytes are at @vaddr. */
 	void (*move)(struct displaced_insn *insn, uint64_t vaddr);
-	/* NULL: .text of an instruction is never empty. */
+	/* What it is called, of a refused one too, for messages and --explain; "?" if it was not analyzed. */
 	struct insn_text (*text)(const struct displaced_insn *insn);
 	/*
 	 * Would the jump @insn (LEAVE_JUMP), or the return (LEAVE_RET), be taken by a thread
@@ -551,9 +550,6 @@ struct ubp_arch {
 /* Of a word with a program's address: behind these bits are tags, and signatures of return
  * addresses in registers. */
 #define UBP_ADDRESS_MASK ((1ULL << 48) - 1)
-
-/* What @insn is called. */
-struct insn_text insn_text(const struct ubp_arch *arch, const struct displaced_insn *insn);
 
 /* Table for an ELF machine and class, or NULL. Static storage. */
 const struct ubp_arch *ubp_arch_find(uint16_t e_machine, uint8_t elf_class);

@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
+#include "arch/detour.h"
 #include "arch/insn_word.h"
-#include "arch/window_one.h"
 #include "engine/base/err.h"
 
 #define NONE 0xff
@@ -30,7 +30,7 @@ void slot_words_too_far(struct slot_writer *w, uint64_t target)
 	if (w->rc == 0)
 		w->rc = ubp_fail(w->err, ERANGE,
 				 "'%s': 0x%llx is out of reach of a slot at 0x%llx",
-				 w->insn->text, (unsigned long long)target,
+				 w->text(w->insn).s, (unsigned long long)target,
 				 (unsigned long long)w->vaddr);
 }
 
@@ -60,13 +60,16 @@ void slot_words_build_jump(slot_branch_fn *branch, uint64_t slot_vaddr, uint64_t
 	slot_words_put(&w, word);
 }
 
-int slot_words_window_jump(slot_branch_fn *branch, const struct window *window, uint64_t site,
-			   uint64_t target, uint8_t *ret_jump, struct ubp_err *err)
+int slot_words_window_jump(slot_branch_fn *branch, insn_text_fn *text,
+			   const struct window *window, uint64_t site, uint64_t target,
+			   uint8_t *ret_jump, struct ubp_err *err)
 {
 	uint32_t word;
 
 	if (!branch(site, target, &word))
-		return window_one_too_far(window, site, target, err);
+		return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
+				text(&window->insns[0]).s, (unsigned long long)target,
+				(unsigned long long)site);
 	insn_put_word(ret_jump, word);
 	return 0;
 }

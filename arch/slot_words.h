@@ -18,11 +18,14 @@
 /* A branch from @from to @to; false: too far. */
 typedef bool slot_branch_fn(uint64_t from, uint64_t to, uint32_t *ret_word);
 
+typedef struct insn_text insn_text_fn(const struct displaced_insn *insn);
+
 struct slot_writer {
 	uint64_t vaddr; /* of the slot */
 	struct slot_code *out;
 	const struct displaced_insn *insn;
 	slot_branch_fn *branch;
+	insn_text_fn *text;
 	int rc;
 	struct ubp_err *err;
 };
@@ -41,8 +44,9 @@ void slot_words_build_jump(slot_branch_fn *branch, uint64_t slot_vaddr, uint64_t
 			   struct slot_code *ret_code);
 
 /* jump.build(), for windows as arch/window_one.h has them. */
-int slot_words_window_jump(slot_branch_fn *branch, const struct window *window, uint64_t site,
-			   uint64_t target, uint8_t *ret_jump, struct ubp_err *err);
+int slot_words_window_jump(slot_branch_fn *branch, insn_text_fn *text,
+			   const struct window *window, uint64_t site, uint64_t target,
+			   uint8_t *ret_jump, struct ubp_err *err);
 
 /* Where in its slot a thread is: what slot.leave() asks first. */
 enum slot_place {

@@ -64,11 +64,3 @@ bool window_one_leave(const struct ubp_arch *arch, const struct window *window, 
 	}
 	return arch->slot.leave(insn, &slot, vaddr, regs);
 }
-
-int window_one_too_far(const struct window *window, uint64_t site, uint64_t target,
-		       struct ubp_err *err)
-{
-	return ubp_fail(err, ERANGE, "'%s': 0x%llx is out of reach of a jump at 0x%llx",
-			window->insns[0].text, (unsigned long long)target,
-			(unsigned long long)site);
-}

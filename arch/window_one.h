@@ -25,8 +25,5 @@ int window_one_copy(const struct ubp_arch *arch, const struct window *window, ui
 		    struct window_copy *ret_copy, struct ubp_err *err);
 bool window_one_leave(const struct ubp_arch *arch, const struct window *window, uint64_t vaddr,
 		      struct ubp_regs *regs);
-/* The error of a jump.build() whose @target is too far. */
-int window_one_too_far(const struct window *window, uint64_t site, uint64_t target,
-		       struct ubp_err *err);
 
 #endif

@@ -64,10 +64,9 @@ int arm64_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	/* A step outlives its tracer: nothing but another tracer ends it, so that one that was
 	 * left would trap at each instruction from then on. */
 	ret_insn->no_step = true;
-	arm64_disassemble(word, vaddr, ret_insn->text, sizeof(ret_insn->text));
 	if (d.form == ARM64_REFUSED)
-		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s", ret_insn->text,
-				d.why);
+		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s",
+				arm64_insn_text(ret_insn).s, d.why);
 	set_leave(ret_insn, word);
 	return 0;
 }

@@ -18,6 +18,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/regs.h"
+#include "arch/arm64/text.h"
 #include "arch/insn_word.h"
 #include "arch/slot_words.h"
 #include "engine/base/err.h"
@@ -124,6 +125,7 @@ int arm64_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 				 .out = ret_code,
 				 .insn = insn,
 				 .branch = arm64_encode_b,
+				 .text = arm64_insn_text,
 				 .err = err };
 	uint32_t word = insn_word(insn->bytes);
 
@@ -166,7 +168,7 @@ int arm64_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	case ARM64_UNKNOWN:
 		break;
 	}
-	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
+	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", arm64_insn_text(insn).s);
 }
 
 void arm64_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)

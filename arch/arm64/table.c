@@ -25,6 +25,7 @@
 #include "arch/arm64/sign.h"
 #include "arch/arm64/slot.h"
 #include "arch/arm64/stub.h"
+#include "arch/arm64/text.h"
 #include "arch/arm64/window.h"
 
 /* Those of the tracee's kernel: SA_SIGINFO, SA_RESTORER, SA_NODEFER, SA_ONSTACK. */
@@ -74,6 +75,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.insn.refuse_at = arm64_refuse_at,
 	.insn.refuse_return_at = arm64_refuse_return_at,
 	.insn.move = arm64_move_insn,
+	.insn.text = arm64_insn_text,
 	.slot.build = arm64_build_slot,
 	.insn.is_taken = arm64_is_taken,
 	.slot.leave = arm64_slot_leave,

@@ -104,7 +104,7 @@ static const char *name_of(uint32_t word, bool exact)
 	return NULL;
 }
 
-void arm64_disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size)
+static void describe(uint32_t word, uint64_t vaddr, char *text, size_t size)
 {
 	const char *name = name_of(word, true);
 
@@ -121,4 +121,13 @@ void arm64_disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size)
 		snprintf(text, size, "%s (%08x)", name, word);
 	else
 		snprintf(text, size, "(nameless) %08x", word);
+}
+
+struct insn_text arm64_insn_text(const struct displaced_insn *insn)
+{
+	struct insn_text text = { "?" };
+
+	if (insn->len)
+		describe(insn_word(insn->bytes), insn->vaddr, text.s, sizeof(text.s));
+	return text;
 }

@@ -6,10 +6,8 @@
 #ifndef UBP_ARCH_ARM64_TEXT_H
 #define UBP_ARCH_ARM64_TEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "arch/arch.h"
 
-/* The words of an instruction for people. */
-void arm64_disassemble(uint32_t word, uint64_t vaddr, char *text, size_t size);
+struct insn_text arm64_insn_text(const struct displaced_insn *insn);
 
 #endif

@@ -7,6 +7,7 @@
 
 #include "arch/arm64/decode.h"
 #include "arch/arm64/slot.h"
+#include "arch/arm64/text.h"
 #include "arch/detour.h"
 #include "arch/insn_word.h"
 #include "arch/slot_words.h"
@@ -45,5 +46,6 @@ bool arm64_copy_leave(const struct window *window, const struct window_copy *cop
 int arm64_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		     uint8_t *ret_jump, struct ubp_err *err)
 {
-	return slot_words_window_jump(arm64_encode_b, window, site, target, ret_jump, err);
+	return slot_words_window_jump(arm64_encode_b, arm64_insn_text, window, site, target,
+				      ret_jump, err);
 }

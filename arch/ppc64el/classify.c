@@ -73,10 +73,9 @@ int ppc64el_analyze_insn(const uint8_t *code, size_t len, uint64_t vaddr,
 	ret_insn->is_call = is_call(ret_insn);
 	ret_insn->pc_relative = d.form == PPC64EL_RELATIVE;
 	ret_insn->no_step = d.form != PPC64EL_COPY;
-	ppc64el_disassemble(code, (size_t)n, vaddr, ret_insn->text, sizeof(ret_insn->text));
 	if (d.form == PPC64EL_REFUSED)
-		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s", ret_insn->text,
-				d.why);
+		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s",
+				ppc64el_insn_text(ret_insn).s, d.why);
 	set_leave(ret_insn, word);
 	return 0;
 }

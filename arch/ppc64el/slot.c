@@ -21,6 +21,7 @@
 #include "arch/ppc64el/classify.h"
 #include "arch/ppc64el/decode.h"
 #include "arch/ppc64el/regs.h"
+#include "arch/ppc64el/text.h"
 #include "arch/slot_words.h"
 #include "engine/base/err.h"
 
@@ -96,7 +97,7 @@ static void put_copy(struct slot_writer *w, uint32_t words[2])
 	if (w->insn->len == PPC64EL_PREFIXED &&
 	    w->vaddr % PPC64EL_BLOCK == PPC64EL_BLOCK - PPC64EL_INSN)
 		w->rc = ubp_fail(w->err, ERANGE, "'%s': its two words can't stand at 0x%llx",
-				 w->insn->text, (unsigned long long)w->vaddr);
+				 ppc64el_insn_text(w->insn).s, (unsigned long long)w->vaddr);
 	slot_words_put(w, words[0]);
 	if (w->insn->len == PPC64EL_PREFIXED)
 		slot_words_put(w, words[1]);
@@ -117,6 +118,7 @@ int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 				 .out = ret_code,
 				 .insn = insn,
 				 .branch = ppc64el_encode_b,
+				 .text = ppc64el_insn_text,
 				 .err = err };
 	uint32_t words[2] = { insn_word(insn->bytes), insn_word(insn->bytes + 4) };
 
@@ -160,7 +162,7 @@ int ppc64el_build_slot(const struct displaced_insn *insn, uint64_t slot_vaddr,
 	case PPC64EL_UNKNOWN:
 		break;
 	}
-	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", insn->text);
+	return ubp_fail(err, EILSEQ, "'%s' was not analyzed", ppc64el_insn_text(insn).s);
 }
 
 void ppc64el_build_slot_jump(uint64_t slot_vaddr, uint64_t target, struct slot_code *ret_code)

@@ -20,6 +20,7 @@
 #include "arch/ppc64el/refs.h"
 #include "arch/ppc64el/regs.h"
 #include "arch/ppc64el/slot.h"
+#include "arch/ppc64el/text.h"
 #include "arch/ppc64el/window.h"
 
 /* Without its host half: files are read, programs are not traced. */
@@ -64,6 +65,7 @@ const struct ubp_arch ubp_arch_ppc64el = {
 	.insn.analyze = ppc64el_analyze_insn,
 	.insn.refuse_at = ppc64el_refuse_at,
 	.insn.move = ppc64el_move_insn,
+	.insn.text = ppc64el_insn_text,
 	.slot.build = ppc64el_build_slot,
 	.insn.is_taken = ppc64el_is_taken,
 	.slot.leave = ppc64el_slot_leave,

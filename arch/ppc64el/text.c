@@ -85,16 +85,18 @@ static void describe_prefixed(const uint8_t *code, uint64_t vaddr, char *text, s
 		snprintf(text, size, "%s (%08x %08x)", name, word, suffix);
 }
 
-void ppc64el_disassemble(const uint8_t *code, size_t len, uint64_t vaddr, char *text,
-			 size_t size)
+struct insn_text ppc64el_insn_text(const struct displaced_insn *insn)
 {
-	uint32_t word = insn_word(code);
+	uint32_t word = insn_word(insn->bytes);
 	const char *name = name_of(word);
+	struct insn_text text = { "?" };
 
-	if (len == PPC64EL_PREFIXED)
-		describe_prefixed(code, vaddr, text, size);
-	else if (name)
-		snprintf(text, size, "%s (%08x)", name, word);
-	else if (!disasm_text(&decoder, code, PPC64EL_INSN, vaddr, text, size))
-		snprintf(text, size, "(nameless) %08x", word);
+	if (insn->len == PPC64EL_PREFIXED)
+		describe_prefixed(insn->bytes, insn->vaddr, text.s, sizeof(text.s));
+	else if (insn->len && name)
+		snprintf(text.s, sizeof(text.s), "%s (%08x)", name, word);
+	else if (insn->len && !disasm_text(&decoder, insn->bytes, PPC64EL_INSN, insn->vaddr,
+					   text.s, sizeof(text.s)))
+		snprintf(text.s, sizeof(text.s), "(nameless) %08x", word);
+	return text;
 }

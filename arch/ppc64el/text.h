@@ -6,11 +6,8 @@
 #ifndef UBP_ARCH_PPC64EL_TEXT_H
 #define UBP_ARCH_PPC64EL_TEXT_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "arch/arch.h"
 
-/* The words of an instruction for people. */
-void ppc64el_disassemble(const uint8_t *code, size_t len, uint64_t vaddr, char *text,
-			 size_t size);
+struct insn_text ppc64el_insn_text(const struct displaced_insn *insn);
 
 #endif

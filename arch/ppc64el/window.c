@@ -7,6 +7,7 @@
 
 #include "arch/detour.h"
 #include "arch/ppc64el/slot.h"
+#include "arch/ppc64el/text.h"
 #include "arch/slot_words.h"
 #include "arch/window_one.h"
 
@@ -33,5 +34,6 @@ bool ppc64el_copy_leave(const struct window *window, const struct window_copy *c
 int ppc64el_build_jump(const struct window *window, uint64_t site, uint64_t target,
 		       uint8_t *ret_jump, struct ubp_err *err)
 {
-	return slot_words_window_jump(ppc64el_encode_b, window, site, target, ret_jump, err);
+	return slot_words_window_jump(ppc64el_encode_b, ppc64el_insn_text, window, site, target,
+				      ret_jump, err);
 }

@@ -306,9 +306,7 @@ struct insn_text x86_insn_text(const struct displaced_insn *insn)
 	struct x86_decoded d;
 	struct x86_parts p;
 
-	if (insn->text[0])
-		memcpy(text.s, insn->text, sizeof(text.s));
-	else if (x86_decode(insn->bits, insn->bytes, insn->len, insn->vaddr, &d, &p) == 0)
+	if (insn->len && x86_decode(insn->bits, insn->bytes, insn->len, insn->vaddr, &d, &p) == 0)
 		memcpy(text.s, d.text, sizeof(text.s));
 	return text;
 }
@@ -334,7 +332,6 @@ int x86_analyze(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 	ret_insn->bits = (uint8_t)bits;
 	ret_insn->len = d.len;
 	memcpy(ret_insn->bytes, code, d.len);
-	strcpy(ret_insn->text, d.text);
 	ret_insn->form = form_of(bits, code, &p);
 	ret_insn->kind = INSN_BOOST;
 	ret_insn->is_call = ret_insn->form == FORM_CALL || ret_insn->form == FORM_CALL_IND;
@@ -347,12 +344,9 @@ int x86_analyze(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
 	why = refuse(bits, ret_insn, &p);
 	if (!why)
 		why = refuse_opsize(ret_insn, &p);
-	if (why) {
-		const struct insn_text text = x86_insn_text(ret_insn);
-
-		memcpy(ret_insn->text, text.s, sizeof(text.s));
-		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s", ret_insn->text, why);
-	}
+	if (why)
+		return ubp_fail(err, EOPNOTSUPP, "can't displace '%s': %s",
+				x86_insn_text(ret_insn).s, why);
 	if (ret_insn->form != FORM_COPY && (p.prefixes & PREFIX_LOCK))
 		return fail_decode(code, len, err);
 	if (!set_target(ret_insn, &p))

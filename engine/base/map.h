@@ -2,9 +2,10 @@
 /* Copyright the ubp authors */
 
 /*
- * A hash map from 64-bit keys (addresses, thread ids) to pointers. Open
- * addressing, grows by doubling; a look-up is one multiplication and usually
- * one probe. Values are never NULL. Not thread-safe.
+ * A hash map from 64-bit keys (addresses, thread ids) to pointers. The entries stand one behind the other, in the
+ * order in which they came until one is taken out, so a walk of very many is as quick as one of an array. A table of their
+ * numbers finds them: open addressing, grows by doubling; a look-up is one multiplication and usually one probe. Values
+ * are never NULL. Not thread-safe.
  */
 
 #ifndef UBP_BASE_MAP_H
@@ -16,13 +17,15 @@
 
 struct map_entry {
 	uint64_t key;
-	void *value; /* NULL: free */
+	void *value;
 };
 
 /* Zero-initialise. */
 struct map {
 	struct map_entry *entries;
-	size_t n, cap; /* cap: 0 or a power of two */
+	size_t n, room;  /* entries; how many there is memory for */
+	uint32_t *table; /* numbers of entries, from 1 on; 0: free */
+	size_t cap;      /* of .table: 0 or a power of two */
 };
 
 /* The value of @key, or NULL. */
@@ -31,7 +34,16 @@ void *map_get(const struct map *map, uint64_t key);
 /* Set or replace. Returns 0 or -ENOMEM. */
 int map_put(struct map *map, uint64_t key, void *value);
 
-/* Room for @n in all: so many are put without memory being asked for. Returns 0 or -ENOMEM. */
+/* @key will be looked for soon: of many, what that needs is fetched while others are looked for. */
+void map_fetch_ahead(const struct map *map, uint64_t key);
+
+/*
+ * Where the value of @key is. NULL stands there if it has come just now: the caller puts a value there before anything else is done with the
+ * map. Returns NULL if memory is short.
+ */
+void **map_place(struct map *map, uint64_t key);
+
+/* Room for @n in all, 2^31 at most: so many are put without memory being asked for. Returns 0 or -ENOMEM. */
 int map_keep_room(struct map *map, size_t n);
 
 /*

@@ -6,6 +6,7 @@
  *
  *   search_at_least(v, n, member, key)   the index of the first with .member >= key; n: none
  *   search_above(v, n, member, key)      the index of the first with .member > key; n: none
+ *   search_above_near(..., near)         the same, quicker where it is what *near says, or the next one; *near is what it was last
  */
 
 #ifndef UBP_BASE_SEARCH_H
@@ -40,6 +41,26 @@ static inline size_t search_sorted_above(const void *v, size_t n, size_t size, s
 	return key == UINT64_MAX ? n : search_sorted(v, n, size, key_at, key + 1);
 }
 
+static inline size_t search_sorted_near(const void *v, size_t n, size_t size, size_t key_at,
+					uint64_t key, size_t *near)
+{
+	for (size_t i = *near; n && i <= n && i <= *near + 1; i++) {
+		const char *at = (const char *)v + i * size + key_at;
+		uint64_t before = 0, behind = UINT64_MAX;
+
+		if (i > 0)
+			memcpy(&before, at - size, sizeof(before));
+		if (i < n)
+			memcpy(&behind, at, sizeof(behind));
+		if ((i == 0 || before <= key) && (i == n || behind > key)) {
+			*near = i;
+			return i;
+		}
+	}
+	*near = search_sorted_above(v, n, size, key_at, key);
+	return *near;
+}
+
 /* Does not compile if the member has another size. */
 #define SEARCH_KEY_AT(v, member)                                                               \
 	(offsetof(__typeof__(*(v)), member) +                                                  \
@@ -49,5 +70,7 @@ static inline size_t search_sorted_above(const void *v, size_t n, size_t size, s
 	search_sorted((v), (n), sizeof(*(v)), SEARCH_KEY_AT(v, member), (key))
 #define search_above(v, n, member, key)                                                        \
 	search_sorted_above((v), (n), sizeof(*(v)), SEARCH_KEY_AT(v, member), (key))
+#define search_above_near(v, n, member, key, near)                                             \
+	search_sorted_near((v), (n), sizeof(*(v)), SEARCH_KEY_AT(v, member), (key), (near))
 
 #endif

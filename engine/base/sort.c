@@ -83,7 +83,17 @@ void sort_items(struct sort_item *items, size_t n)
 void sort_items_by(struct sort_item *items, size_t n, unsigned n_keys,
 		   uint64_t (*key)(const void *value, unsigned k))
 {
+	uint64_t first[SORT_KEYS_MAX], differs = 0;
+
+	for (unsigned k = 0; k < n_keys && n; k++)
+		first[k] = key(items[0].value, k);
+	/* Each is looked at once, where mostly but one key differs. */
+	for (size_t i = 1; i < n; i++)
+		for (unsigned k = 0; k < n_keys; k++)
+			differs |= (uint64_t)(key(items[i].value, k) != first[k]) << k;
 	while (n_keys-- > 0) {
+		if (!(differs >> n_keys & 1))
+			continue;
 		for (size_t i = 0; i < n; i++)
 			items[i].key = key(items[i].value, n_keys);
 		sort_items(items, n);

@@ -14,6 +14,7 @@
 struct text {
 	uint64_t start, len;
 	uint64_t *marks[LANDING_N];
+	uint64_t *any; /* of all kinds: mostly nothing is there */
 };
 
 /* By target, once they are sorted. */
@@ -55,6 +56,9 @@ int landings_cover(struct landings *l, const struct object *object)
 			if (!t->marks[k])
 				return -ENOMEM;
 		}
+		t->any = calloc(t->len / 64 + 1, sizeof(*t->any));
+		if (!t->any)
+			return -ENOMEM;
 		l->low = t->start < l->low ? t->start : l->low;
 		l->high = t->start + t->len > l->high ? t->start + t->len : l->high;
 	}
@@ -65,9 +69,11 @@ void landings_free(struct landings *landings)
 {
 	if (!landings)
 		return;
-	for (size_t i = 0; i < landings->n; i++)
+	for (size_t i = 0; i < landings->n; i++) {
 		for (size_t k = 0; k < LANDING_N; k++)
 			free(landings->texts[i].marks[k]);
+		free(landings->texts[i].any);
+	}
 	free(landings->texts);
 	for (size_t i = 0; i < MENTION_N; i++)
 		free(landings->mentions[i].v);
@@ -93,9 +99,11 @@ bool landings_add(struct landings *l, enum landing_kind kind, uint64_t elf_vaddr
 {
 	struct text *t = text_of(l, elf_vaddr);
 
-	if (t)
-		set_bit(t->marks[kind], elf_vaddr - t->start);
-	return t;
+	if (!t)
+		return false;
+	set_bit(t->marks[kind], elf_vaddr - t->start);
+	set_bit(t->any, elf_vaddr - t->start);
+	return true;
 }
 
 void landings_add_all(struct landings *l)
@@ -134,6 +142,8 @@ static uint64_t first_bit(const uint64_t *bits, uint64_t from, uint64_t to)
 /* The first of @kinds in @from <= byte < @to of @t, or @to. */
 static uint64_t first_in(const struct text *t, unsigned kinds, uint64_t from, uint64_t to)
 {
+	if (first_bit(t->any, from, to) == to)
+		return to;
 	for (size_t k = 0; k < LANDING_N; k++)
 		if (kinds >> k & 1)
 			to = first_bit(t->marks[k], from, to);

@@ -4,6 +4,8 @@
 #include "engine/code/led_to.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include "arch/arch.h"
 #include "arch/detour.h"
@@ -30,24 +32,71 @@ ssize_t code_read(struct object *object, uint64_t elf_vaddr, uint8_t *code, size
 /* --- branches with a displacement of one byte ---------------------------------------- */
 
 #define BRANCH_LEN 2
-#define N_BRANCHES ((size_t)2 * UBP_SHORT_REACH)
+#define REACH      ((size_t)UBP_SHORT_REACH + BRANCH_LEN)
 
-struct branches {
-	uint64_t from, to; /* what they must not lead to */
-	uint64_t at[N_BRANCHES];
-	uint64_t target[N_BRANCHES];
-	size_t n;
+/*
+ * Who would go to each byte of a block, if it is an instruction. Of ten thousand functions that are looked at each lies near the next one, so
+ * this is found out for a block at once.
+ */
+#define BLOCK  4096
+#define BLOCKS 4 /* that are kept */
+
+#define BLOCK_BRANCHES (BLOCK + 2 * REACH)
+
+struct block {
+	uint64_t start;                /* elf_vaddr */
+	const struct segment *segment; /* whose bytes were looked at; NULL: none were */
+	uint64_t used;                 /* when */
+	unsigned n;
+	/* The first branch to each byte, in .branches from 1 on; 0: there is none. */
+	uint16_t to[BLOCK];
+	struct {
+		uint16_t next; /* to the same byte, as .to */
+		int16_t at;    /* from .start on */
+	} branches[BLOCK_BRANCHES];
 };
+
+struct blocks {
+	struct block v[BLOCKS];
+	uint64_t now;
+};
+
+static const struct annex_kind blocks_kind = { .free = free };
 
 static void see_short(void *ctx, uint64_t at, uint64_t target, enum code_ref kind)
 {
-	struct branches *b = ctx;
+	struct block *b = ctx;
+	uint64_t to = target - b->start;
 
 	(void)kind;
-	if (target < b->from || target >= b->to || b->n == N_BRANCHES)
+	if (to >= BLOCK || b->n == BLOCK_BRANCHES)
 		return;
-	b->at[b->n] = at;
-	b->target[b->n++] = target;
+	b->branches[b->n].at = (int16_t)(at - b->start);
+	b->branches[b->n].next = b->to[to];
+	b->to[to] = (uint16_t)++b->n;
+}
+
+/* Each two bytes are a branch at most, so there is room for all. */
+static void look_at_block(struct object *object, const struct segment *segment, uint64_t start,
+			  struct block *b)
+{
+	uint8_t code[BLOCK_BRANCHES];
+	/* The segment may begin within the block. */
+	uint64_t skipped = segment->elf_vaddr > start ? segment->elf_vaddr - start : 0;
+	uint64_t before = skipped ? 0 : start - segment->elf_vaddr, from;
+	ssize_t len;
+
+	before = before < REACH ? before : REACH;
+	from = start + skipped - before;
+	b->segment = NULL;
+	b->start = start;
+	b->n = 0;
+	memset(b->to, 0, sizeof(b->to));
+	len = code_read(object, from, code, before + BLOCK - skipped + REACH);
+	if (len <= 0)
+		return;
+	object->arch->insn.scan_refs(code, (size_t)len, from, REF_SHORT, see_short, b);
+	b->segment = segment;
 }
 
 /* Two bytes at @at would go to @target. Are they an instruction, or the end of one? */
@@ -67,28 +116,55 @@ static bool is_branch(struct object *object, uint64_t at, uint64_t target)
 	return branch.leave == LEAVE_JUMP && branch.target == target;
 }
 
+/* May something in @segment go to @to, which is in @b? */
+static bool is_led_to(struct object *object, const struct block *b, uint64_t to)
+{
+	for (unsigned i = b->to[to - b->start]; i != 0; i = b->branches[i - 1].next)
+		if (is_branch(object, b->start + (uint64_t)(int64_t)b->branches[i - 1].at, to))
+			return true;
+	return false;
+}
+
+/* Of the 4 KiB at @start, or NULL: they can't be read. */
+static const struct block *block_at(struct object *object, const struct segment *segment,
+				    uint64_t start)
+{
+	struct blocks *blocks = annex_make(&object->annexes, &blocks_kind, sizeof(*blocks));
+	struct block *b = blocks ? &blocks->v[0] : NULL;
+
+	for (size_t i = 0; blocks && i < BLOCKS; i++) {
+		if (blocks->v[i].segment == segment && blocks->v[i].start == start) {
+			b = &blocks->v[i];
+			break;
+		}
+		if (blocks->v[i].used < b->used)
+			b = &blocks->v[i];
+	}
+	if (!b)
+		return NULL;
+	if (b->segment != segment || b->start != start)
+		look_at_block(object, segment, start, b);
+	b->used = ++blocks->now;
+	return b->segment ? b : NULL;
+}
+
 bool led_by_branch(struct object *object, uint64_t from, uint64_t to)
 {
 	const struct segment *segment = object_segment_of(object, from);
-	uint8_t code[3 * UBP_SHORT_REACH];
-	struct branches b = { .from = from, .to = to };
-	uint64_t before;
-	ssize_t len;
 
 	if (!segment || to - from > UBP_SHORT_REACH - BRANCH_LEN)
 		return true;
-	before = from - segment->elf_vaddr;
-	if (before > UBP_SHORT_REACH + BRANCH_LEN)
-		before = UBP_SHORT_REACH + BRANCH_LEN;
-	len = code_read(object, from - before, code, before + (to - from) + UBP_SHORT_REACH);
-	if (len <= 0)
-		return true;
-	object->arch->insn.scan_refs(code, (size_t)len, from - before, REF_SHORT, see_short,
-				     &b);
-	for (size_t i = 0; i < b.n; i++)
-		if (is_branch(object, b.at[i], b.target[i]))
+	for (uint64_t at = from; at < to;) {
+		uint64_t start = at / BLOCK * BLOCK;
+		const struct block *b = block_at(object, segment, start);
+
+		if (!b)
 			return true;
-	return b.n == N_BRANCHES;
+		for (; at < to && at - start < BLOCK; at++)
+			if (is_led_to(object, b, at))
+				return true;
+	}
+	return false;
 }
 
 /* --- addresses in code ------------------------------------------------------------------ */

@@ -239,6 +239,8 @@ static int check_listed(const struct site *s, const struct landings *landings)
 	uint64_t to = s->vaddr + s->window->jump_len, at = to;
 	enum landing_kind kind = LANDING_N;
 
+	if (landings_first(landings, LANDINGS_ALL, s->first, to) == 0)
+		return 0;
 	for (unsigned k = 0; k < LANDING_N; k++) {
 		uint64_t first = first_of(s, landings, k, at);
 

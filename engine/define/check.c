@@ -370,8 +370,11 @@ static char *symbolise(struct object *object, uint64_t foffset)
 	if (object_function_at(object, foffset, &symbol) < 0 || !symbol.name)
 		return NULL;
 	brief = demangle_short(symbol.name);
-	n = asprintf(&text, foffset == symbol.foffset ? "%s" : "%s+0x%lx",
-		     brief ? brief : symbol.name, ul(foffset - symbol.foffset));
+	/* printf() takes its time, and this is asked of ten thousand functions. */
+	if (foffset == symbol.foffset)
+		return brief ? brief : strdup(symbol.name);
+	n = asprintf(&text, "%s+0x%lx", brief ? brief : symbol.name,
+		     ul(foffset - symbol.foffset));
 	free(brief);
 	return n < 0 ? NULL : text;
 }
@@ -381,20 +384,20 @@ static int refuse_inside(struct definition_file *file, const struct spec_probe *
 			 uint64_t start, struct ubp_err *err)
 {
 	const struct ubp_arch *arch = object_arch(file->object);
-	struct displaced_insn insn = { .text = "?" };
+	struct displaced_insn insn = { 0 };
 	uint8_t code[UBP_INSN_MAX];
 	ssize_t n = object_read(file->object, start, code, sizeof(code));
 	struct ubp_err ignored;
 	char *at = symbolise(file->object, start);
 
-	/* A refused instruction leaves its text as well. */
+	/* A refused instruction has its text as well. */
 	if (n > 0)
 		(void)arch->insn.analyze(code, (size_t)n, start, &insn, &ignored);
 	ubp_fail(err, EINVAL,
 		 "offset 0x%lx of %s is inside the instruction at 0x%lx (%s%s%s): a breakpoint "
 		 "there would change it",
 		 ul(spec->offset), spec->path, ul(start), at ? at : "", at ? ": " : "",
-		 insn_text(arch, &insn).s);
+		 arch->insn.text(&insn).s);
 	free(at);
 	return -EINVAL;
 }
@@ -440,20 +443,33 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
-		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", insn_text(arch, insn).s, why);
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", arch->insn.text(insn).s, why);
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
+}
+
+/* "FILE:SYMBOL", without printf() as well. */
+static char *join(const char *file, const char *symbol)
+{
+	size_t file_len = strlen(file), symbol_len = strlen(symbol);
+	char *text = malloc(file_len + 1 + symbol_len + 1);
+
+	if (!text)
+		return NULL;
+	memcpy(text, file, file_len);
+	text[file_len] = ':';
+	memcpy(text + file_len + 1, symbol, symbol_len + 1);
+	return text;
 }
 
 static int name_probe(struct defined_probe *p, struct definition_file *file,
 		      const struct spec_probe *spec, struct ubp_err *err)
 {
-	int n;
+	const char *base = base_name(spec->path);
 
 	p->symbol = symbolise(file->object, spec->offset);
-	n = p->symbol ? asprintf(&p->uprobe->what, "%s:%s", base_name(spec->path), p->symbol)
-		      : asprintf(&p->uprobe->what, "%s:0x%lx", base_name(spec->path),
-				 ul(spec->offset));
-	if (n < 0)
+	if (p->symbol)
+		p->uprobe->what = join(base, p->symbol);
+	else if (asprintf(&p->uprobe->what, "%s:0x%lx", base, ul(spec->offset)) < 0)
 		p->uprobe->what = NULL;
 	return p->uprobe->what ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }

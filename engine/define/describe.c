@@ -144,7 +144,7 @@ const char *describe_explain(struct definitions *defs, size_t i)
 	if (settled == 0 && !p->explain &&
 	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
 		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
-		     rung ? rung : "?", insn_text(p->uprobe->arch, &p->uprobe->insn).s, way ? way : "") < 0)
+		     rung ? rung : "?", p->uprobe->arch->insn.text(&p->uprobe->insn).s, way ? way : "") < 0)
 		p->explain = NULL;
 	free(way);
 	free(rung);

@@ -9,6 +9,7 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
+#include "engine/base/sort.h"
 #include "engine/base/vec.h"
 #include "engine/define/check.h"
 #include "engine/define/files.h"
@@ -73,10 +74,9 @@ static int resolve(struct definitions *defs, size_t i, struct definition_file **
 	return rc;
 }
 
-/* @p has passed check_probe(). */
-static int fill_probe(struct definitions *defs, const struct spec_probe *spec,
-		      struct definition_file *file, const char *filter,
-		      struct defined_probe *p, struct ubp_err *err)
+/* All but its window. @p has passed check_probe(). */
+static int fill_probe(const struct spec_probe *spec, struct definition_file *file,
+		      const char *filter, struct defined_probe *p, struct ubp_err *err)
 {
 	int rc = fetch_compile(spec, &p->uprobe->program, err);
 
@@ -96,7 +96,7 @@ static int fill_probe(struct definitions *defs, const struct spec_probe *spec,
 	p->uprobe->ref_in_bss = spec->ref && object_is_bss(file->object, spec->ref);
 	p->uprobe->stat_dev = spec->dev;
 	p->uprobe->stat_ino = spec->ino;
-	return windows_find(defs, p) < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
+	return 0;
 }
 
 static int make_probe(struct definitions *defs, size_t i, const char *filter,
@@ -118,7 +118,7 @@ static int make_probe(struct definitions *defs, size_t i, const char *filter,
 		       : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	if (rc == 0)
-		rc = fill_probe(defs, spec, file, filter, p, err);
+		rc = fill_probe(spec, file, filter, p, err);
 	if (rc < 0)
 		check_free_probe(p);
 	else
@@ -146,10 +146,35 @@ static void show_definition(const struct spec_probe *spec, struct ubp_err *err)
 	ubp_err_caret(err, command, strlen(command), caret);
 }
 
+static uint64_t place_key(const void *probe_ptr, unsigned k)
+{
+	const struct defined_probe *p = probe_ptr;
+	const uint64_t keys[] = { (uintptr_t)p->object, p->uprobe->foffset };
+
+	return keys[k];
+}
+
+/* Of those from @from on, as they stand in their files: what was read and decoded for one is there for the next. */
+static int find_windows(struct definitions *defs, size_t from, struct ubp_err *err)
+{
+	size_t n = defs->n_probes - from;
+	struct sort_item *items = malloc((n + 1) * sizeof(*items));
+	int rc = items ? 0 : -ENOMEM;
+
+	for (size_t i = 0; i < n && rc == 0; i++)
+		items[i].value = defs->probes[from + i];
+	if (rc == 0)
+		sort_items_by(items, n, 2, place_key);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = windows_find(defs, items[i].value);
+	free(items);
+	return rc < 0 ? ubp_fail(err, ENOMEM, "out of memory") : 0;
+}
+
 /* A write may have deleted some and added others at the end. */
 static int sync_probes(struct definitions *defs, const char *filter, struct ubp_err *err)
 {
-	size_t n = spec_table_count(defs->table), old = 0, kept = 0;
+	size_t n = spec_table_count(defs->table), old = 0, kept = 0, first_new;
 	int rc = 0;
 
 	if (VEC_FIT(defs->probes, defs->n_probes + n + 1) < 0)
@@ -164,6 +189,7 @@ static int sync_probes(struct definitions *defs, const char *filter, struct ubp_
 	while (old < defs->n_probes)
 		check_free_probe(defs->probes[old++]);
 	defs->n_probes = kept;
+	first_new = kept;
 	while (rc == 0 && defs->n_probes < n) {
 		struct defined_probe *p;
 
@@ -175,6 +201,8 @@ static int sync_probes(struct definitions *defs, const char *filter, struct ubp_
 		p->uprobe->number = (unsigned)defs->n_probes;
 		defs->probes[defs->n_probes++] = p;
 	}
+	if (rc == 0)
+		rc = find_windows(defs, first_new, err);
 	for (size_t i = 0; i < defs->n_probes; i++)
 		defs->probes[i]->uprobe->number = (unsigned)i;
 	return rc;

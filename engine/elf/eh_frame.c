@@ -30,6 +30,11 @@ struct fde {
 
 struct fde_table {
 	size_t n;
+	size_t near;       /* search_above_near() */
+	uint64_t range_of; /* .at of the one whose range was asked for last; 0: none */
+	uint64_t range;
+	uint64_t cie_at;     /* the CIE that was read last; 0: none */
+	uint8_t cie_pointer; /* its form of pointers */
 	struct fde fdes[];
 };
 
@@ -105,18 +110,24 @@ struct cie_forms cie_read(const struct object *object, uint64_t cie_vaddr)
 }
 
 /* How many bytes an FDE covers, or 0 where that can't be read. */
-static uint64_t fde_range(const struct object *object, uint64_t fde_vaddr)
+static uint64_t fde_range(const struct object *object, struct fde_table *table,
+			  uint64_t fde_vaddr)
 {
 	uint8_t fde[8 + 16] = { 0 };
+	uint64_t cie_at;
 	size_t len;
 
 	/* length 4, distance back to the CIE 4, first location, range */
 	if (!read_at(object, fde_vaddr, fde, 16, sizeof(fde)) ||
 	    object_number(object, fde, 4) == UINT32_MAX)
 		return 0;
-	len = pointer_len(
-		object,
-		cie_read(object, fde_vaddr + 4 - object_number(object, fde + 4, 4)).pointer);
+	/* Most have the same. */
+	cie_at = fde_vaddr + 4 - object_number(object, fde + 4, 4);
+	if (cie_at != table->cie_at) {
+		table->cie_pointer = cie_read(object, cie_at).pointer;
+		table->cie_at = cie_at;
+	}
+	len = pointer_len(object, table->cie_pointer);
 	return len ? object_number(object, fde + 8 + len, len) : 0;
 }
 
@@ -284,7 +295,7 @@ bool eh_frame_has_personality(const struct object *object)
 static const struct annex_kind table_kind = { .free = free };
 
 /* Read on first use. */
-static const struct fde_table *table_of(struct object *object)
+static struct fde_table *table_of(struct object *object)
 {
 	struct fde_table *table = annex_get(&object->annexes, &table_kind);
 
@@ -313,18 +324,22 @@ void fde_each(struct object *object,
 
 int fde_at(struct object *object, uint64_t elf_vaddr, uint64_t *ret_start, uint64_t *ret_end)
 {
-	const struct fde_table *table = table_of(object);
+	struct fde_table *table = table_of(object);
 	const struct fde *fde;
-	uint64_t range;
-	size_t n = table ? search_above(table->fdes, table->n, start, elf_vaddr) : 0;
+	size_t n =
+		table ? search_above_near(table->fdes, table->n, start, elf_vaddr, &table->near)
+		      : 0;
 
 	if (n == 0)
 		return -ENOENT;
 	fde = &table->fdes[n - 1];
-	range = fde_range(object, fde->at);
-	if (elf_vaddr - fde->start >= range)
+	if (fde->at != table->range_of) {
+		table->range = fde_range(object, table, fde->at);
+		table->range_of = fde->at;
+	}
+	if (elf_vaddr - fde->start >= table->range)
 		return -ENOENT;
 	*ret_start = fde->start;
-	*ret_end = fde->start + range;
+	*ret_end = fde->start + table->range;
 	return 0;
 }

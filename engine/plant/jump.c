@@ -181,7 +181,8 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 			continue;
 		/* Made before, and put off. */
 		batch->tries[batch->n++] =
-			(struct jump_try){ .site = site,
+			(struct jump_try){ .vaddr = site->vaddr,
+					   .site = site,
 					   .jump = site->jump,
 					   .needs_table = needs_table(site),
 					   .needs_pun = pun_is_needed(site),
@@ -255,24 +256,23 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0, first = 0; i < batch->n && rc == 0; first = i) {
 		struct batch_area *a = &batch->areas[batch->n_areas++];
-		const struct mapping *m = maps_at(maps, batch->tries[i].site->vaddr);
+		const struct mapping *m = maps_at(maps, batch->tries[i].vaddr);
 		struct area_room room;
 		size_t len = 0;
 
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
-		while (i < batch->n && i - first < AREA_TRIES &&
-		       batch->tries[i].site->vaddr < a->hi)
+		while (i < batch->n && i - first < AREA_TRIES && batch->tries[i].vaddr < a->hi)
 			len += batch->tries[i++].guess;
-		a->until = i < batch->n ? batch->tries[i].site->vaddr : UINT64_MAX;
+		a->until = i < batch->n ? batch->tries[i].vaddr : UINT64_MAX;
 		/* What scans has another entry, for its trap. */
 		room = (struct area_room){ len / UBP_SLOT_SIZE, 2 * (i - first) };
 		rc = provide_area(plant, held, maps, a, room, err);
 		if (rc == -ERANGE) {
 			/* All of the object is too large (.bss counts): what needs its data is refused then. */
-			a->lo = batch->tries[first].site->vaddr;
-			a->hi = batch->tries[i - 1].site->vaddr + UBP_WINDOW_MAX;
+			a->lo = batch->tries[first].vaddr;
+			a->hi = batch->tries[i - 1].vaddr + UBP_WINDOW_MAX;
 			rc = provide_area(plant, held, maps, a, room, err);
 		}
 		if (rc == 0) {
@@ -301,7 +301,7 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 		const struct site *site = batch->tries[i].site;
 
 		/* A bell, and a run-up, stands on an instruction that is as long as a jump. */
-		if (site->vaddr >= done && !bell_is_call(site) && !site->run_up)
+		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up)
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;

@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "arch/arch.h"
 #include "engine/plant/jump.h"
 
 struct area;
@@ -17,10 +18,27 @@ struct plant;
 struct plant_space;
 struct site;
 
+/*
+ * What is written for a jump of the common kind, which is no run-up and no call, and leads to the detour itself or to a hop in memory of ours
+ * that stands already: found out by jump_get_ready() while all run. So who writes very many, with all held, goes through these, and not
+ * through sites and jumps, which lie far from each other.
+ */
+struct jump_writing {
+	uint64_t slot; /* of the site */
+	uint64_t copy; /* what the slot leads to; 0: it stays as it is */
+	uint8_t bytes[UBP_INSN_MAX];
+	uint8_t len;    /* of .bytes */
+	bool is_common; /* it is of that kind: all of this is known */
+	bool is_begun;  /* site_jump.is_begun, until the jump is given up or stands */
+};
+
 struct jump_try {
+	uint64_t vaddr; /* of .site */
 	struct site *site;
 	struct site_jump *jump; /* NULL: given up */
-	bool is_built;          /* by this pass: it was not there before */
+	struct jump_writing writing;
+	bool is_written; /* by this pass, and not counted yet: jump_count_written() */
+	bool is_built;   /* by this pass: it was not there before */
 	/* Of the site, found out before a thread is held to provide for it: */
 	bool needs_table; /* it has to do with return addresses that are replaced */
 	bool needs_pun;   /* its jump is a punned one */
@@ -41,6 +59,10 @@ struct jump_batch {
 
 /* A try that is not to be made now; it is due again. */
 void jump_put_off(struct plant_space *ps, struct jump_try *try, const char *why);
+/* What can be found out, and written, before threads are held for jump_write_steps(). */
+void jump_get_ready(const struct space *space, struct jump_batch *batch);
+/* Nobody is held any more. */
+void jump_count_written(struct jump_batch *batch);
 /* All of @batch's jumps are written. All threads are held, and in nobody's way. What cannot be written is put off. */
 void jump_write_steps(struct space *space, struct jump_batch *batch);
 

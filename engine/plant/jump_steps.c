@@ -27,7 +27,8 @@ static const char why_not_written[] = "it could not be written";
 /*
  * A sleeper may wake up meanwhile, and we may be killed. So the breakpoint stays until all
  * else stands: the hop of a short jump, where nobody is; what the breakpoint leads to becomes the copy of the whole window;
- * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next.
+ * then come the bytes behind the breakpoint, then its own. Each step is made for all sites before the next. A hop in memory of ours that did
+ * not stand before is written by jump_get_ready(): nobody can be there, and nothing leads there before the last step.
  */
 enum step { STEP_HOP, STEP_BREAK, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
@@ -156,6 +157,7 @@ static void give_up(const struct space *space, struct jump_try *try, const char 
 	const struct site *site = try->site;
 	struct site_jump *jump = try->jump;
 
+	jump->is_begun |= try->writing.is_begun;
 	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
 	    take_back(space, site, jump)) {
 		jump->is_begun = false;
@@ -209,6 +211,70 @@ static enum step first_change(const struct jump_try *try)
 	return try->jump->run_up ? STEP_BREAK : STEP_TAIL;
 }
 
+/* Sites lie far from each other: what is looked at of each is fetched while those before it are at it. */
+#define AHEAD 8
+
+static void fetch_ahead(const struct jump_batch *batch, size_t i)
+{
+	if (i + AHEAD >= batch->n)
+		return;
+	__builtin_prefetch(batch->tries[i + AHEAD].site);
+	if (batch->tries[i + AHEAD].jump)
+		__builtin_prefetch(&batch->tries[i + AHEAD].jump->is_begun);
+}
+
+/* Does its breakpoint stand there? */
+static bool stops_at(const struct space *space, struct page_edit *edit, uint64_t vaddr)
+{
+	const struct ubp_arch *arch = space->arch;
+	const uint8_t *now = page_edit_at(edit, vaddr, arch->swbp.len);
+
+	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
+}
+
+/*
+ * The same as is_ready() and write_step(), of one of the common kind. What the slot is to lead to does as much as what stands there, so
+ * the breakpoint is looked at before something of the program changes. Returns why it can't go on, or NULL.
+ */
+static const char *write_common(const struct space *space, struct edits *edits,
+				struct jump_try *try, enum step step, bool is_any_buried)
+{
+	struct jump_writing *w = &try->writing;
+	size_t n = space->arch->swbp.len;
+	struct slot_code slot;
+	bool is_there, is_written = true;
+
+	if (step == STEP_HOP)
+		is_there = try->site->planted &&
+			   !(is_any_buried && plant_site_at(space, try->vaddr) != try->site);
+	else
+		is_there = step < STEP_TAIL || stops_at(space, &edits->code, try->vaddr);
+	if (!is_there)
+		return why_in_it;
+	w->is_begun |= step >= STEP_TAIL;
+	if (step == STEP_SLOT && w->copy) {
+		space->arch->slot.build_jump(w->slot, w->copy, &slot);
+		is_written = write_bytes(space, &edits->slots, w->slot, slot.code, slot.len);
+	} else if (step == STEP_TAIL && w->len > n) {
+		is_written = write_bytes(space, &edits->code, try->vaddr + n, w->bytes + n,
+					 w->len - n);
+	} else if (step == STEP_FIRST) {
+		is_written = write_bytes(space, &edits->code, try->vaddr, w->bytes, n);
+	}
+	return is_written ? NULL : why_not_written;
+}
+
+static const char *write_one(struct space *space, struct edits *edits, struct jump_try *try,
+			     enum step step, bool is_any_buried)
+{
+	if (try->writing.is_common)
+		return write_common(space, edits, try, step, is_any_buried);
+	if (!is_ready(space, &edits->code, try, step, is_any_buried))
+		return why_in_it;
+	try->jump->is_begun |= step >= first_change(try);
+	return write_step(space, edits, try->site, try->jump, step) ? NULL : why_not_written;
+}
+
 /* What can't be written is put off: it is a breakpoint still. */
 static void take_step(struct space *space, struct edits *edits, struct jump_batch *batch,
 		      enum step step)
@@ -217,18 +283,16 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
+		const char *why;
 
+		if (step == STEP_HOP)
+			fetch_ahead(batch, i);
 		if (!try->jump)
 			continue;
-		if (!is_ready(space, &edits->code, try, step, is_any_buried)) {
+		why = write_one(space, edits, try, step, is_any_buried);
+		if (why) {
 			edits_end(edits);
-			give_up(space, try, why_in_it);
-			continue;
-		}
-		try->jump->is_begun |= step >= first_change(try);
-		if (!write_step(space, edits, try->site, try->jump, step)) {
-			edits_end(edits);
-			give_up(space, try, why_not_written);
+			give_up(space, try, why);
 		}
 	}
 	edits_end(edits);
@@ -238,17 +302,92 @@ static void take_step(struct space *space, struct edits *edits, struct jump_batc
 			give_up(space, &batch->tries[i], why_not_written);
 }
 
+/* Is it of that kind, but for the hop, if there is one, which nothing leads to yet? */
+static bool is_common(const struct jump_try *try)
+{
+	const struct site_jump *jump = try->jump;
+	const struct site_hop *hop = &try->site->hop;
+
+	return jump && !jump->run_up && jump->reach == jump->jump_len &&
+	       !bell_is_call(try->site) &&
+	       (!jump->hop_at || (hop->is_own && !hop->stands && !hop->in_use));
+}
+
+/* Hops where nobody can be. What is not written is left to STEP_HOP. */
+static void write_hops(const struct space *space, struct jump_batch *batch)
+{
+	struct page_patch *patches = malloc((batch->n + 1) * sizeof(*patches));
+	struct sort_item *places = malloc((batch->n + 1) * sizeof(*places));
+	size_t n = 0;
+
+	for (size_t i = 0; i < batch->n && patches && places; i++) {
+		const struct jump_try *try = &batch->tries[i];
+
+		if (!is_common(try) || !try->jump->hop_at ||
+		    hop_begin(space, try->site, try->jump) < 0)
+			continue;
+		patches[n] = (struct page_patch){ try->jump->hop, UBP_HOP_LEN };
+		places[n] = (struct sort_item){ try->jump->hop_at, &patches[n] };
+		n++;
+	}
+	page_edit_each(&space->mem, 0, places, n);
+	free(patches);
+	free(places);
+}
+
+static bool is_hop_written(struct mem_view *view, const struct jump_try *try)
+{
+	uint8_t now[UBP_HOP_LEN];
+
+	return !try->jump->hop_at ||
+	       (try->site->hop.stands && try->site->hop.vaddr == try->jump->hop_at &&
+		mem_view_peek(view, try->jump->hop_at, now, UBP_HOP_LEN) == UBP_HOP_LEN &&
+		memcmp(now, try->jump->hop, UBP_HOP_LEN) == 0);
+}
+
+void jump_get_ready(const struct space *space, struct jump_batch *batch)
+{
+	struct mem_view view = { .mem = &space->mem };
+
+	for (size_t i = 0; i < batch->n; i++)
+		batch->tries[i].writing =
+			(struct jump_writing){ .is_common = is_common(&batch->tries[i]) };
+	write_hops(space, batch);
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+		struct jump_writing *w = &try->writing;
+
+		w->is_common = w->is_common && is_hop_written(&view, try);
+		if (!w->is_common)
+			continue;
+		w->slot = try->site->slot;
+		w->copy = try->jump->n > 1 ? try->jump->copy : 0;
+		memcpy(w->bytes, try->jump->bytes, sizeof(w->bytes));
+		w->len = try->jump->jump_len;
+	}
+}
+
+void jump_count_written(struct jump_batch *batch)
+{
+	for (size_t i = 0; i < batch->n; i++) {
+		if (batch->tries[i].is_written)
+			count_jump(batch->tries[i].site, true);
+		batch->tries[i].is_written = false;
+	}
+}
+
 void jump_write_steps(struct space *space, struct jump_batch *batch)
 {
 	struct plant_space *ps = space->plant;
-	struct edits *edits = calloc(1, sizeof(*edits));
+	struct edits *edits = malloc(sizeof(*edits));
 
 	if (!edits) {
 		for (size_t i = 0; i < batch->n; i++)
 			jump_put_off(ps, &batch->tries[i], why_not_written);
 		return;
 	}
-	edits->code.mem = edits->slots.mem = &space->mem;
+	page_edit_begin(&edits->code, &space->mem);
+	page_edit_begin(&edits->slots, &space->mem);
 	(void)rings_open_gate(space, 0);
 	take_step(space, edits, batch, STEP_HOP);
 	take_step(space, edits, batch, STEP_BREAK);
@@ -259,6 +398,7 @@ void jump_write_steps(struct space *space, struct jump_batch *batch)
 		struct jump_try *try = &batch->tries[i];
 		struct site *site = try->site;
 
+		fetch_ahead(batch, i);
 		if (!try->jump)
 			continue;
 		site->jump = try->jump;
@@ -266,8 +406,9 @@ void jump_write_steps(struct space *space, struct jump_batch *batch)
 		site->rung = SITE_JUMPED;
 		site->planted = true;
 		site->rests = false;
+		site->jump->is_begun = true;
 		site->jump->is_written = true;
-		count_jump(site, true);
+		try->is_written = true;
 		ps->jump->n_written++;
 	}
 	area_note_change(space, 0);

@@ -121,11 +121,11 @@ static void unwrite(const struct space *space, pid_t tid, struct site *const *si
 		    bool keeps)
 {
 	/* Without memory for that, site_unplant() takes them out one by one. */
-	struct page_edit *edit = calloc(1, sizeof(*edit));
+	struct page_edit *edit = malloc(sizeof(*edit));
 
 	if (!edit)
 		return;
-	edit->mem = &space->mem;
+	page_edit_begin(edit, &space->mem);
 	for (enum step step = STEP_BREAKPOINT; step <= STEP_FIRST; step++) {
 		for (size_t i = 0; i < n; i++)
 			if (is_begun(sites[i]) &&

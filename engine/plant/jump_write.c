@@ -49,16 +49,16 @@ static struct jump_try *try_of(const struct jump_batch *batch, uint64_t vaddr)
 	while (low < high) {
 		size_t mid = low + (high - low) / 2;
 
-		if (batch->tries[mid].site->vaddr < vaddr)
+		if (batch->tries[mid].vaddr < vaddr)
 			low = mid + 1;
 		else
 			high = mid;
 	}
 	/* The last one that starts below. */
-	for (; low > 0 && vaddr - batch->tries[low - 1].site->vaddr < UBP_WINDOW_MAX; low--) {
+	for (; low > 0 && vaddr - batch->tries[low - 1].vaddr < UBP_WINDOW_MAX; low--) {
 		struct jump_try *try = &batch->tries[low - 1];
 
-		if (try->jump && vaddr - try->site->vaddr < try->jump->from[try->jump->n])
+		if (try->jump && vaddr - try->vaddr < try->jump->from[try->jump->n])
 			return try;
 	}
 	return NULL;
@@ -163,9 +163,8 @@ static struct clearing clearing_of(const struct space *space, struct jump_batch 
 {
 	return (struct clearing){ .space = space,
 				  .batch = batch,
-				  .lo = batch->tries[0].site->vaddr,
-				  .hi = batch->tries[batch->n - 1].site->vaddr +
-					UBP_WINDOW_MAX };
+				  .lo = batch->tries[0].vaddr,
+				  .hi = batch->tries[batch->n - 1].vaddr + UBP_WINDOW_MAX };
 }
 
 /* The address behind a call at a window's end is not in it. */
@@ -323,6 +322,7 @@ static bool hold_and_write(struct tracer *tracer, struct space *space, const str
 	while (tries-- > 1)
 		tracer_stop_end(tracer);
 	hold_end(tracer, space, keep);
+	jump_count_written(batch);
 	return all && !ps->closing;
 }
 
@@ -340,6 +340,7 @@ static bool make_piece(struct plant *plant, struct tracer *tracer, struct space 
 	jump_build(plant, space, tid, piece);
 	if (!has_any(piece))
 		return true;
+	jump_get_ready(space, piece);
 	look_at_sleepers(tracer, space, piece);
 	return hold_and_write(tracer, space, keep, piece);
 }

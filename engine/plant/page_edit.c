@@ -6,6 +6,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+void page_edit_begin(struct page_edit *edit, const struct trace_mem *mem)
+{
+	memset(edit, 0, offsetof(struct page_edit, writes));
+	memset(&edit->writes, 0, offsetof(struct mem_writes, v));
+	edit->mem = mem;
+}
+
 /* The pages are left, and written: those that follow one another together. */
 static void put_away(struct page_edit *edit)
 {
@@ -86,7 +93,7 @@ static void write_each(const struct trace_mem *mem, pid_t tid, const struct sort
 
 void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *places, size_t n)
 {
-	struct page_edit *edit = n ? calloc(1, sizeof(*edit)) : NULL;
+	struct page_edit *edit = n ? malloc(sizeof(*edit)) : NULL;
 
 	if (!n)
 		return;
@@ -96,7 +103,7 @@ void page_edit_each(const struct trace_mem *mem, pid_t tid, struct sort_item *pl
 		free(edit);
 		return;
 	}
-	edit->mem = mem;
+	page_edit_begin(edit, mem);
 	for (size_t i = 0; i < n; i++) {
 		const struct page_patch *patch = places[i].value;
 		uint8_t *at = page_edit_at(edit, places[i].key, patch->len);

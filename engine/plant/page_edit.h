@@ -22,10 +22,9 @@
 /* Who goes through memory upwards has so many pages read, and written, by one system call. */
 #define PAGE_EDIT_RUN (MEM_WRITES_ROOM / PAGE)
 
-/* Zero-initialise, but for .mem. */
+/* Begun by page_edit_begin(). */
 struct page_edit {
 	const struct trace_mem *mem;
-	struct mem_writes writes; /* pages that are changed */
 	uint64_t ahead;
 	uint64_t vaddr;   /* of the pages that were read ... */
 	size_t n;         /* ... so many; 0: none yet */
@@ -33,9 +32,12 @@ struct page_edit {
 	uint64_t highest; /* that was read since the last page_edit_end() */
 	bool is_changed[PAGE_EDIT_RUN];
 	bool has_failed; /* a page could not be written, ever */
+	/* What follows is long, and not zeroed: */
+	struct mem_writes writes; /* pages that are changed */
 	uint8_t bytes[PAGE_EDIT_RUN * PAGE];
 };
 
+void page_edit_begin(struct page_edit *edit, const struct trace_mem *mem);
 /*
  * The bytes [vaddr, vaddr + len), to look at and, with page_edit_changed(), to change; NULL where
  * they cannot be read or lie in two pages. What was changed on another page before is written.

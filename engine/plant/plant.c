@@ -79,9 +79,11 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 
 	if (!sites)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < u->n_added; i++)
+	for (size_t i = 0; i < u->n_added; i++) {
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
 			sites[n++] = u->added[i].site;
+	}
 	rc = site_plant_all(space, u->tid, sites, n, err);
 	free(sites);
 	for (size_t i = 0; i < u->n_added && rc == 0; i++)
@@ -132,6 +134,9 @@ static void note_done(const struct update *u)
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct added *a = &u->added[i];
 
+		added_fetch_ahead(u->added, u->n_added, i);
+		if (i + 8 < u->n_added && u->added[i + 8].probe)
+			uprobe_fetch_ahead(u->added[i + 8].probe);
 		any |= a->is_written;
 		if (a->probe && !a->run_up)
 			count_site(a->site, a->probe, a->func_vaddr != 0);
@@ -194,6 +199,7 @@ static bool is_still_so(struct update *u)
 		const struct site *site = u->added[i].site;
 		size_t n = site->insn.len;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (!m || site->vaddr < m->start || site->vaddr >= m->end)
 			m = maps_at(&u->maps, site->vaddr);
 		if (!m || !is_mapped_from(site, m) ||

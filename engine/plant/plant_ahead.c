@@ -17,6 +17,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
@@ -56,37 +57,56 @@ static bool is_for_pieces(const struct update *u, const struct plant_ahead *ahea
 	       !probe_list(plant)->has_returns && !space_is_shared(u->space);
 }
 
-/* What is watched for our own sake may stand at one of them by now: then it is one site for both. */
-static bool is_any_there(const struct plant_space *ps, const struct added *added, size_t n)
+/* The thread is held: what is looked at of sites so many further on is fetched already. */
+#define AHEAD 8
+
+/* What is watched for our own sake may stand at one of them by now: then it is one site for both, and none of these is made known. */
+static int make_known(struct plant_space *ps, const struct added *added, size_t n)
 {
-	for (size_t i = 0; i < n; i++)
-		if (added[i].is_new && map_get(&ps->sites, added[i].site->vaddr))
-			return true;
-	return false;
+	size_t done = 0;
+	int rc = 0;
+
+	for (; done < n && rc == 0; done++) {
+		void **place;
+
+		if (done + 2 * AHEAD < n)
+			__builtin_prefetch(added[done + 2 * AHEAD].site);
+		if (done + AHEAD < n)
+			map_fetch_ahead(&ps->sites, added[done + AHEAD].site->vaddr);
+		if (!added[done].is_new)
+			continue;
+		place = map_place(&ps->sites, added[done].site->vaddr);
+		if (!place || *place) {
+			rc = place ? -EEXIST : -ENOMEM;
+			break;
+		}
+		*place = added[done].site;
+	}
+	while (rc < 0 && done-- > 0)
+		if (added[done].is_new)
+			map_remove(&ps->sites, added[done].site->vaddr);
+	return rc;
 }
 
 /* Those that are next become sites of the space. */
 static int take_piece(struct update *u, struct plant_ahead *ahead)
 {
 	struct plant_space *ps = u->space->plant;
+	const struct added *next = ahead->u.added + ahead->n_done;
 	size_t left = ahead->u.n_added - ahead->n_done, n = left < PIECE ? left : PIECE;
-	int rc = is_any_there(ps, ahead->u.added + ahead->n_done, n)
-			 ? -EEXIST
-			 : map_keep_room(&ps->sites, ps->sites.n + left);
+	size_t room = MANY;
+	int rc;
 
-	for (; u->n_added < n && rc == 0; u->n_added++) {
-		rc = VEC_DOUBLE(u->added, u->n_added);
-		if (rc < 0)
-			break;
-		u->added[u->n_added] = ahead->u.added[ahead->n_done + u->n_added];
-	}
-	for (size_t i = 0; i < u->n_added && rc == 0; i++)
-		if (u->added[i].is_new)
-			rc = map_put(&ps->sites, u->added[i].site->vaddr, u->added[i].site);
-	if (rc < 0) {
-		u->n_added = 0;
+	/* As VEC_DOUBLE() has it: others are added behind them. */
+	while (room < n)
+		room *= 2;
+	rc = VEC_FIT(u->added, room);
+	if (rc == 0)
+		rc = make_known(ps, next, n);
+	if (rc < 0)
 		return rc;
-	}
+	memcpy(u->added, next, n * sizeof(*next));
+	u->n_added = n;
 	ahead->n_done += n;
 	u->seen = ahead->u.seen;
 	u->part = n < left ? UPDATE_PIECE : UPDATE_LAST;
@@ -191,6 +211,7 @@ void plant_get_ready(struct plant *plant, struct space *space, pid_t tid)
 	ubp_err_reset(&ignored);
 	if (is_any_in_the_way(ps, ahead) ||
 	    map_keep_room(&ps->slots, ps->slots.n + u->n_added) < 0 ||
+	    map_keep_room(&ps->sites, ps->sites.n + u->n_added) < 0 ||
 	    update_prepare(u, &ignored) < 0) {
 		plant_forget_ahead(plant);
 		return;

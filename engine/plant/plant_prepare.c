@@ -30,6 +30,7 @@ static struct area_room count_new_in(const struct update *u, uint64_t lo, uint64
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct site *site = u->added[i].site;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (u->added[i].is_new && site->vaddr >= lo && site->vaddr < hi &&
 		    !(ps->slots.n && map_get(&ps->slots, site->vaddr)))
 			n++;
@@ -72,13 +73,15 @@ static int provide_near(struct update *u, const struct site *site, uint64_t lo, 
 	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]) && rc == -ERANGE; i++) {
 		u->lo = ranges[i][0];
 		u->hi = ranges[i][1];
-		rc = provide(u, u->lo, u->hi, count_new_in(u, u->lo, u->hi), ret_area, err);
+		u->room = count_new_in(u, u->lo, u->hi);
+		rc = provide(u, u->lo, u->hi, u->room, ret_area, err);
 	}
 	if (rc != -ERANGE)
 		return rc;
 	u->lo = lo;
 	u->hi = hi;
-	return provide(u, 0, 0, count_new_in(u, lo, hi), ret_area, err);
+	u->room = count_new_in(u, lo, hi);
+	return provide(u, 0, 0, u->room, ret_area, err);
 }
 
 static const char *why_no_room(int rc)
@@ -236,21 +239,20 @@ int update_provide(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
 		const struct site *site = u->added[i].site;
 		bool is_in = u->area && site->vaddr >= u->lo && site->vaddr < u->hi;
-		struct area_room room;
 		struct area *area;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (is_in || !is_to_prepare(&u->added[i]))
 			continue;
 		rc = find_area(u, site, &area, err);
 		if (rc < 0)
 			break;
-		room = count_new_in(u, u->lo, u->hi);
-		area->promised.slots += room.slots;
-		area->promised.entries += room.entries;
+		area->promised.slots += u->room.slots;
+		area->promised.entries += u->room.entries;
 		if (VEC_DOUBLE(u->provided, u->n_provided) < 0)
 			return ubp_fail(err, ENOMEM, "out of memory");
 		u->provided[u->n_provided++] = (struct provided){
-			.area = area, .lo = u->lo, .hi = u->hi, .room = room
+			.area = area, .lo = u->lo, .hi = u->hi, .room = u->room
 		};
 	}
 	return rc;

@@ -33,16 +33,17 @@ static bool wants_breakpoint(const struct site *site)
 static void write_pages(struct update *u)
 {
 	const struct ubp_arch *arch = u->space->arch;
-	struct page_edit *edit = calloc(1, sizeof(*edit));
+	struct page_edit *edit = malloc(sizeof(*edit));
 
 	if (!edit)
 		return;
-	edit->mem = &u->space->mem;
+	page_edit_begin(edit, &u->space->mem);
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 		size_t n = arch->swbp.len;
 		uint8_t *bytes;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (site->planted || !wants_breakpoint(site) || site->patch_len)
 			continue;
 		bytes = page_edit_at(edit, site->vaddr, n);
@@ -71,6 +72,7 @@ static int write_one_by_one(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added; i++) {
 		struct site *site = u->added[i].site;
 
+		added_fetch_ahead(u->added, u->n_added, i);
 		if (u->added[i].is_written ? site_read_back(space, &view, site, &ignored) == 0
 					   : !wants_breakpoint(site))
 			continue;

@@ -153,7 +153,7 @@ static int find_new(const struct plant *plant, struct plant_space *ps, const str
 	const struct probe_list *list = probe_list(plant);
 	int rc = 0;
 
-	for (size_t p = 0; p < list->n; p++) {
+	for (size_t p = 0; p < list->n && list->has_refs; p++) {
 		if (!list->v[p]->ref)
 			continue;
 		for (size_t i = 0; i < maps->n && rc == 0; i++) {

@@ -47,6 +47,7 @@ struct update {
 	bool has_passed_over; /* it did without a probe that could not be had then */
 	struct area *area;    /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
+	struct area_room room; /* that was asked for it, for all new ones in there */
 	struct provided *provided; /* of update_provide() */
 	size_t n_provided;
 	enum update_part part;
@@ -69,6 +70,21 @@ struct added {
 	bool is_ready;   /* its slot is written, and is in the guard's table */
 	bool is_written; /* the breakpoint was written for it */
 };
+
+/*
+ * Of very many, what is looked at of number @i + 8 is fetched now: a program stands still meanwhile, and would for each of
+ * these otherwise.
+ */
+static inline void added_fetch_ahead(const struct added *added, size_t n, size_t i)
+{
+	const struct site *site = i + 8 < n ? added[i + 8].site : NULL;
+
+	if (!site)
+		return;
+	__builtin_prefetch(site);
+	__builtin_prefetch(&site->foffset);
+	__builtin_prefetch(&site->insn.bytes);
+}
 
 /* The probes that this process should carry and does not yet, joined to sites; nothing is
  * written. Without a thread that is held: only those that can be told by then. */

@@ -77,6 +77,7 @@ static void append(struct probe_list *list, struct uprobe *probe)
 {
 	list->v[list->n++] = uprobe_get(probe);
 	list->has_returns |= probe->kind == PROBE_RETURN;
+	list->has_refs |= probe->ref != 0;
 	if (probe->number >= list->n_numbers)
 		list->n_numbers = probe->number + 1;
 }

@@ -24,6 +24,7 @@ struct probe_list {
 	size_t n;
 	struct uprobe **v; /* by file, offset, and number */
 	bool has_returns;  /* one of them is a return probe */
+	bool has_refs;     /* one of them has a reference counter */
 };
 
 /* Zeroed memory is an empty one. On the tracing thread, or before that is there; 0 or -ENOMEM. */

@@ -177,6 +177,15 @@ static inline unsigned uprobe_behind(const struct uprobe *probe)
 	return probe->window.is_behind ? probe->window.lead.len : 0;
 }
 
+/* What is counted of it is about to be looked at: of many, each is fetched while others are at it. */
+static inline void uprobe_fetch_ahead(const struct uprobe *probe)
+{
+	__builtin_prefetch(probe);
+	__builtin_prefetch(&probe->life);
+	__builtin_prefetch(&probe->window.is_behind);
+	__builtin_prefetch(&probe->stats.jumped);
+}
+
 /* Does it record? Detours look by themselves (ring_head.off). */
 static inline bool uprobe_is_on(const struct uprobe *probe)
 {

@@ -9,9 +9,15 @@
 #include "engine/spec/probe.h"
 
 /* Those of one hash; in the end they are compared, so hashes may collide. */
-struct spec_index_link {
+struct link {
 	const struct spec_probe *probe;
-	struct spec_index_link *next;
+	struct link *next;
+};
+
+/* Some at a time: each probe has three or more, and all go together. */
+struct spec_index_links {
+	struct spec_index_links *before;
+	struct link v[SPEC_INDEX_LINKS];
 };
 
 static uint64_t mix(uint64_t hash, uint64_t number)
@@ -54,19 +60,32 @@ static uint64_t twin_key(const struct spec_probe *probe, uint64_t place)
 	return hash;
 }
 
+static struct link *new_link(struct spec_index *index)
+{
+	if (index->n_free == 0) {
+		struct spec_index_links *more = malloc(sizeof(*more));
+
+		if (!more)
+			return NULL;
+		more->before = index->made;
+		index->made = more;
+		index->n_free = SPEC_INDEX_LINKS;
+	}
+	return &index->made->v[--index->n_free];
+}
+
 static int add_link(struct spec_index *index, uint64_t key, const struct spec_probe *probe)
 {
-	struct spec_index_link *link = malloc(sizeof(*link)),
-			       *first = map_get(&index->links, key);
+	struct link *link = new_link(index), *first;
+	void **place = link ? map_place(&index->links, key) : NULL;
 
-	if (!link)
+	if (!place)
 		return -ENOMEM;
-	*link = (struct spec_index_link){ .probe = probe };
+	first = *place;
+	*link = (struct link){ .probe = probe };
 	if (!first) {
-		if (map_put(&index->links, key, link) == 0)
-			return 0;
-		free(link);
-		return -ENOMEM;
+		*place = link;
+		return 0;
 	}
 	/* Behind the first: what was there before is found before. */
 	link->next = first->next;
@@ -100,25 +119,21 @@ int spec_index_add(struct spec_index *index, const struct spec_probe *probe)
 
 void spec_index_clear(struct spec_index *index)
 {
-	void *value;
+	while (index->made) {
+		struct spec_index_links *before = index->made->before;
 
-	for (size_t pos = 0; map_next(&index->links, &pos, NULL, &value);) {
-		struct spec_index_link *link = value, *next;
-
-		for (; link; link = next) {
-			next = link->next;
-			free(link);
-		}
+		free(index->made);
+		index->made = before;
 	}
 	map_free(&index->links);
-	index->n = 0;
+	*index = (struct spec_index){ 0 };
 }
 
 static const struct spec_probe *
 find(const struct spec_index *index, uint64_t key, const struct spec_probe *probe,
      bool (*is_same)(const struct spec_probe *a, const struct spec_probe *b))
 {
-	const struct spec_index_link *link = map_get(&index->links, key);
+	const struct link *link = map_get(&index->links, key);
 
 	while (link && !is_same(link->probe, probe))
 		link = link->next;

@@ -11,12 +11,16 @@
 #include "engine/base/map.h"
 #include "engine/spec/spec.h"
 
-struct spec_index_link;
+#define SPEC_INDEX_LINKS 64
+
+struct spec_index_links;
 
 /* Zero-initialise; free with spec_index_clear(). Probes are not owned. */
 struct spec_index {
 	struct map links; /* by a hash of what is looked for */
-	size_t n;         /* probes of the table that are in it: the first ones */
+	struct spec_index_links *made;
+	size_t n_free; /* of the last ones that were made */
+	size_t n;      /* probes of the table that are in it: the first ones */
 };
 
 /* Returns 0 or -ENOMEM; then the index must be cleared. */

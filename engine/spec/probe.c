@@ -14,9 +14,9 @@ struct spec_probe *spec_probe_new(size_t n_args)
 
 	if (!probe)
 		return NULL;
-	/* One more than needed, so that there is something to allocate. */
-	probe->args = calloc(n_args + 1, sizeof(*probe->args));
-	if (!probe->args) {
+	if (n_args)
+		probe->args = calloc(n_args, sizeof(*probe->args));
+	if (n_args && !probe->args) {
 		free(probe);
 		return NULL;
 	}
@@ -43,7 +43,8 @@ struct spec_probe *spec_probe_copy(const struct spec_probe *probe)
 	if (!copy)
 		return NULL;
 	args = copy->args;
-	memcpy(args, probe->args, probe->n_args * sizeof(*args));
+	if (probe->n_args)
+		memcpy(args, probe->args, probe->n_args * sizeof(*args));
 	*copy = *probe;
 	copy->args = args;
 	copy->path = strdup(probe->path);

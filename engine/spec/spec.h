@@ -100,11 +100,11 @@ struct spec_probe {
 	uint64_t ref;        /* REF_CTR offset, 0: none */
 	uint64_t dev, ino;   /* of the file, from the look-up callback */
 	size_t n_args;
-	struct spec_arg *args;
-	size_t fixed_size; /* bytes of the data's fixed area */
-	unsigned line;     /* of the write it came with, from 1; 0: the short form */
-	char *command;     /* the words joined by one blank, for messages */
-	uint64_t serial;   /* tells it from every other of its table, deleted ones too */
+	struct spec_arg *args; /* NULL: there are none */
+	size_t fixed_size;     /* bytes of the data's fixed area */
+	unsigned line;         /* of the write it came with, from 1; 0: the short form */
+	char *command;         /* the words joined by one blank, for messages */
+	uint64_t serial;       /* tells it from every other of its table, deleted ones too */
 };
 
 #endif

@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/search.h"
+#include "engine/base/sort.h"
 #include "engine/elf/eh_frame.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
@@ -41,39 +42,61 @@ int sym_compare_names(const struct sym *a, const struct sym *b)
 	return strncmp(a->name, b->name, SYM_NAME_MAX);
 }
 
-static int compare_extents(const void *pa, const void *pb)
+static int compare_places(const void *pa, const void *pb)
 {
-	const struct extent *a = pa, *b = pb;
+	const struct sym *a = *(const struct sym *const *)pa;
+	const struct sym *b = *(const struct sym *const *)pb;
 
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return sym_compare_names(a->sym, b->sym);
+	if (a->elf_vaddr != b->elf_vaddr)
+		return a->elf_vaddr < b->elf_vaddr ? -1 : 1;
+	return sym_compare_names(a, b);
+}
+
+void sym_sort_by_place(const struct sym **syms, size_t n)
+{
+	struct sort_item *items = malloc((n + 1) * sizeof(*items));
+	size_t alike;
+
+	if (!items) {
+		qsort(syms, n, sizeof(struct sym *), compare_places);
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		items[i] = (struct sort_item){ syms[i]->elf_vaddr, (void *)(uintptr_t)syms[i] };
+	sort_items(items, n);
+	for (size_t i = 0; i < n; i++)
+		syms[i] = items[i].value;
+	for (size_t i = 0; i < n; i += alike) {
+		for (alike = 1; i + alike < n && items[i + alike].key == items[i].key;)
+			alike++;
+		if (alike > 1)
+			qsort(syms + i, alike, sizeof(struct sym *), compare_places);
+	}
+	free(items);
 }
 
 /* Functions and labels, aliases folded: the best name stays, with the largest size. */
-static size_t collect(const struct symtab *symtab, struct extent *extents)
+static size_t collect(const struct symtab *symtab, const struct sym **syms,
+		      struct extent *extents)
 {
 	size_t n = 0, kept = 0;
 
-	for (size_t i = 0; i < symtab->n_syms; i++) {
-		const struct sym *sym = &symtab->syms[i];
-
-		if (sym->kind != SYM_FUNCTION && sym->kind != SYM_LABEL)
-			continue;
-		extents[n++] = (struct extent){ .start = sym->elf_vaddr,
-						.end = sym->elf_vaddr,
-						.sym = sym };
-		if (__builtin_add_overflow(sym->elf_vaddr, sym->size, &extents[n - 1].end))
-			extents[n - 1].end = UINT64_MAX;
-	}
-	qsort(extents, n, sizeof(*extents), compare_extents);
+	for (size_t i = 0; i < symtab->n_syms; i++)
+		if (symtab->syms[i].kind == SYM_FUNCTION || symtab->syms[i].kind == SYM_LABEL)
+			syms[n++] = &symtab->syms[i];
+	sym_sort_by_place(syms, n);
 	for (size_t i = 0; i < n; i++) {
 		struct extent *last = kept ? &extents[kept - 1] : NULL;
+		uint64_t end;
 
-		if (!last || last->start != extents[i].start)
-			extents[kept++] = extents[i];
-		else if (extents[i].end > last->end)
-			last->end = extents[i].end;
+		if (__builtin_add_overflow(syms[i]->elf_vaddr, syms[i]->size, &end))
+			end = UINT64_MAX;
+		if (!last || last->start != syms[i]->elf_vaddr)
+			extents[kept++] = (struct extent){ .start = syms[i]->elf_vaddr,
+							   .end = end,
+							   .sym = syms[i] };
+		else if (end > last->end)
+			last->end = end;
 	}
 	return kept;
 }
@@ -176,16 +199,18 @@ static int build(struct object *object)
 {
 	struct symtab *symtab = symtab_of(object);
 	size_t n = symtab->n_syms;
-	struct code code;
+	const struct sym **syms = malloc((n + 1) * sizeof(struct sym *));
+	struct code code = { 0 };
 
-	if (find_code(object, &code) < 0)
-		return -ENOMEM;
-	symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
+	if (syms && find_code(object, &code) == 0)
+		symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
 	if (!symtab->extents) {
+		free(syms);
 		free(code.ranges);
 		return -ENOMEM;
 	}
-	n = collect(symtab, symtab->extents);
+	n = collect(symtab, syms, symtab->extents);
+	free(syms);
 	n = drop_inner_labels(symtab->extents, n);
 	set_ends(object, &code, symtab->extents, n);
 	free(code.ranges);
@@ -204,7 +229,9 @@ const struct extent *symtab_extent_at(struct object *object, uint64_t elf_vaddr)
 		return NULL;
 	if ((!symtab->extents && build(object) < 0) || !symtab->extents)
 		return NULL;
-	n = search_above(symtab->extents, symtab->n_extents, start, elf_vaddr);
+	/* Who looks at many functions looks at one several times, and then at one near by. */
+	n = search_above_near(symtab->extents, symtab->n_extents, start, elf_vaddr,
+			      &symtab_of(object)->near_extent);
 	/* A function may end before the address, inside a larger one that goes on. */
 	for (size_t i = n; i-- > 0 && symtab->extents[i].reach > elf_vaddr;)
 		if (symtab->extents[i].end > elf_vaddr)

@@ -14,16 +14,6 @@
 #include "engine/symbols/names.h"
 #include "engine/symbols/symtab.h"
 
-static int compare_places(const void *pa, const void *pb)
-{
-	const struct sym *a = *(const struct sym *const *)pa;
-	const struct sym *b = *(const struct sym *const *)pb;
-
-	if (a->elf_vaddr != b->elf_vaddr)
-		return a->elf_vaddr < b->elf_vaddr ? -1 : 1;
-	return sym_compare_names(a, b);
-}
-
 static int compare_symbols(const void *pa, const void *pb)
 {
 	const struct object_symbol *a = pa, *b = pb;
@@ -106,7 +96,7 @@ static size_t collect(struct object *object, const struct symtab *symtab, const 
 		    !is_excluded(sym, name, a->wanted->exclude) && !is_inner_label(object, sym))
 			syms[n++] = sym;
 	}
-	qsort(syms, n, sizeof(struct sym *), compare_places);
+	sym_sort_by_place(syms, n);
 	for (size_t i = 0; i < n; i++)
 		if (!kept || syms[kept - 1]->elf_vaddr != syms[i]->elf_vaddr)
 			syms[kept++] = syms[i];

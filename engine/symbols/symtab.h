@@ -61,6 +61,7 @@ struct symtab {
 	size_t n_owned;
 	struct extent *extents; /* by start; built on first use */
 	size_t n_extents;
+	size_t near_extent; /* search_above_near() */
 };
 
 /* Names longer than that can't be asked for: a definition has a line of 4096 bytes. */
@@ -95,6 +96,8 @@ bool sym_is_of_file(struct object *object, const struct sym *sym, const char *fi
 
 /* Which of two names of one address to show: negative when @a. */
 int sym_compare_names(const struct sym *a, const struct sym *b);
+/* By address; of those at one the best name first. */
+void sym_sort_by_place(const struct sym **syms, size_t n);
 
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int sym_describe(const struct object *object, const struct sym *sym,

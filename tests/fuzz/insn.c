@@ -60,6 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct fuzz_input in = { data, size };
 	uint64_t vaddr = fuzz_number(&in, 8), far = fuzz_number(&in, 8);
 	struct displaced_insn insn;
+	struct insn_text text;
 	struct ubp_err err;
 	uint8_t *code;
 	int len, rc;
@@ -75,7 +76,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (rc == 0) {
 		CLAIM(insn.len > 0 && insn.len == len && insn.vaddr == vaddr);
 		CLAIM(memcmp(insn.bytes, code, insn.len) == 0);
-		CLAIM(memchr(insn.text, '\0', sizeof(insn.text)));
+		text = arch->insn.text(&insn);
+		CLAIM(text.s[0] && memchr(text.s, '\0', sizeof(text.s)));
 		build_at(arch, &insn, vaddr + 0x100000, far);
 		build_at(arch, &insn, far, vaddr);
 	}

@@ -59,7 +59,7 @@ static size_t look_at(struct count *c, const uint8_t *code, size_t len, uint64_t
 	}
 	c->forms[insn.form]++;
 	c->longer += insn.len > libs->min_len;
-	c->nameless += strncmp(insn.text, "(nameless)", 10) == 0;
+	c->nameless += strncmp(arch->insn.text(&insn).s, "(nameless)", 10) == 0;
 	if (rc < 0) {
 		assert_int_equal(rc, -EOPNOTSUPP);
 		why = strstr(err.text, "': ");

@@ -396,7 +396,7 @@ static int run_form(const char *name, const struct start *s, unsigned *n_stops)
 		char what[160];
 
 		snprintf(what, sizeof(what), "%s '%s' (%08x) slot %zu seed 0x%llx", name,
-			 insn.text, s->word, i, (unsigned long long)s->seed);
+			 arch()->insn.text(&insn).s, s->word, i, (unsigned long long)s->seed);
 		rc = arch()->slot.build(&insn, slots[i], &code, &err);
 		if (rc < 0)
 			continue;

@@ -100,12 +100,42 @@ static void within(void **state)
 	map_free(&map);
 }
 
+/* A walk goes by the order in which they came, in a map that has grown and in one that had room. */
+static void in_order(void **state)
+{
+	static char values[KEYS];
+
+	(void)state;
+	for (size_t room = 0; room <= KEYS; room += KEYS) {
+		struct map map = { 0 };
+		size_t pos = 0;
+		void *value;
+
+		assert_int_equal(0, map_keep_room(&map, room));
+		for (unsigned i = 0; i < KEYS; i++)
+			assert_int_equal(0, map_put(&map, key_of(i), &values[i]));
+		assert_int_equal(0, map_put(&map, key_of(3), &values[3]));
+		for (unsigned i = 0; i < KEYS; i++) {
+			assert_true(map_next(&map, &pos, NULL, &value));
+			assert_ptr_equal(&values[i], value);
+		}
+		assert_false(map_next(&map, &pos, NULL, &value));
+		/* The last one comes into the place of one that is gone. */
+		assert_ptr_equal(&values[0], map_remove(&map, key_of(0)));
+		pos = 0;
+		assert_true(map_next(&map, &pos, NULL, &value));
+		assert_ptr_equal(&values[KEYS - 1], value);
+		map_free(&map);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_operations),
 		cmocka_unit_test(empty),
 		cmocka_unit_test(within),
+		cmocka_unit_test(in_order),
 	};
 
 	return cmocka_run_group_tests_name("map", tests, NULL, NULL);

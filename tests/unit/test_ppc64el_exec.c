@@ -258,7 +258,8 @@ static void run_one(const struct form *form, unsigned *n_run)
 			show("first", &first);
 			show("in place", &here);
 			show("slot", &there);
-			fail_msg("%s: %s: slot %zu differs", form->name, insn.text, i);
+			fail_msg("%s: %s: slot %zu differs", form->name,
+				 arch->insn.text(&insn).s, i);
 		}
 		++*n_run;
 	}

@@ -30,6 +30,12 @@ static size_t walk(const struct element *v, size_t n, uint64_t key, int above)
 
 static void compare(const struct element *v, size_t n, uint64_t key)
 {
+	for (size_t near = 0; near <= N_MAX + 1; near++) {
+		size_t last = near;
+
+		assert_int_equal(search_above_near(v, n, key, key, &last), walk(v, n, key, 1));
+		assert_int_equal(last, walk(v, n, key, 1));
+	}
 	assert_int_equal(search_at_least(v, n, key, key), walk(v, n, key, 0));
 	assert_int_equal(search_above(v, n, key, key), walk(v, n, key, 1));
 }
@@ -54,8 +60,10 @@ static void as_a_walk(void **state)
 static void of_none(void **state)
 {
 	const struct element *v = NULL;
+	size_t near = 3;
 
 	(void)state;
+	assert_int_equal(search_above_near(v, 0, key, 5, &near), 0);
 	assert_int_equal(search_at_least(v, 0, key, 5), 0);
 	assert_int_equal(search_above(v, 0, key, 5), 0);
 	assert_int_equal(search_above(v, 0, key, UINT64_MAX), 0);

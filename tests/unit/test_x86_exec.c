@@ -94,8 +94,8 @@ static void run_in_slot(const struct form *f, const struct displaced_insn *insn,
 	struct run_regs regs;
 	char what[128];
 
-	snprintf(what, sizeof(what), "%s '%s' slot 0x%llx seed %llu", f->name, insn->text,
-		 (unsigned long long)slot, (unsigned long long)seed);
+	snprintf(what, sizeof(what), "%s '%s' slot 0x%llx seed %llu", f->name,
+		 arch()->insn.text(insn).s, (unsigned long long)slot, (unsigned long long)seed);
 	form_prepare(f, seed, &regs);
 	memset((void *)insn->vaddr, 0xcc, insn->len); /* nobody has business there */
 	run_write(slot, code->code, code->len);

@@ -599,7 +599,7 @@ static void test_numbers(void **state)
 		for (size_t at = 1; at + 4 <= insn.len; at++)
 			if (arch()->insn.has_number_at(&insn, at) !=
 			    (at == rows[i].at[0] || at == rows[i].at[1]))
-				fail_msg("'%s', at %zu", insn.text, at);
+				fail_msg("'%s', at %zu", arch()->insn.text(&insn).s, at);
 	}
 }
 
