@@ -250,14 +250,24 @@ bool site_has_probe(const struct site *site, const struct uprobe *probe)
 	return false;
 }
 
+/*
+ * Those at one address fire in order of definition. Return probes do nothing there that anybody sees, and come last: so a detour can call
+ * its function (arch/guard_hijack.h).
+ */
+static bool comes_behind(const struct uprobe *a, const struct uprobe *b)
+{
+	bool a_returns = a->kind == PROBE_RETURN, b_returns = b->kind == PROBE_RETURN;
+
+	return a_returns == b_returns ? a->number > b->number : a_returns;
+}
+
 int site_add_probe(struct site *site, struct uprobe *probe)
 {
 	size_t at = site->n_probes;
 
 	if (VEC_FIT(site->probes, site->n_probes + 1) < 0)
 		return -ENOMEM;
-	/* Those at one address fire in order of definition. */
-	for (; at > 0 && site->probes[at - 1]->number > probe->number; at--)
+	for (; at > 0 && comes_behind(site->probes[at - 1], probe); at--)
 		site->probes[at] = site->probes[at - 1];
 	site->probes[at] = uprobe_get(probe);
 	site->n_probes++;

@@ -100,7 +100,7 @@ struct site {
 	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
-	struct uprobe **probes; /* in order of definition, with a reference to each */
+	struct uprobe **probes; /* in order of definition, those of returns last, with a reference to each */
 	size_t n_probes;
 	size_t n_exits;
 	struct site_exit *exits; /* in order of their probes' definition, with a reference */
