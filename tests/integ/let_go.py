@@ -67,6 +67,31 @@ def shares_its_memory():
     target.end()
 
 
+def rings_of(pid):
+    """How many bytes of them are mapped."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+        ends = [line.split()[0].split("-") for line in f if "memfd:ubp" in line]
+    return sum(int(end, 16) - int(start, 16) for start, end in ends)
+
+
+def has_more_threads_than_rings():
+    """Who finds no ring is not recorded, and counted. So the process is traced again, and has more rings when it is let go of next."""
+    target = Target("let_go_ns")
+    trace = Trace(target, "-o", "crowd.txt", "-e", f"p:{FIXTURES}/let_go_ns:called a=%di:s64")
+    before = rings_of(target.pid)
+    target.ask("stand 300")
+    until("more rings", lambda: rings_of(target.pid) > before + before // 2)
+    trace.until_alone()
+    target.ask("stand 100")
+    trace.end()
+    with open("crowd.txt", encoding="ascii") as f:
+        n = len(re.findall(r"called: ", f.read()))
+    if int(trace.stat("let_go")) < 2 or trace.stat("lost") == "0" or n + int(trace.stat("lost")) != 2 * 400:
+        fail(f"{n} were recorded of 800\n{trace.err}")
+    target.ask("leave")
+    target.end()
+
+
 def grows():
     """Arguments on a stack that has grown while nobody traces it: where that is to be told, the tracer comes back for it."""
     target = Target("let_go")
@@ -232,6 +257,7 @@ def stays(why, *args, probe=PROBE, first=None):
 
 what_it_does()
 shares_its_memory()
+has_more_threads_than_rings()
 grows()
 executes()
 # Another container's, whose memory nobody trusts to answer.
