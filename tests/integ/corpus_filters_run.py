@@ -27,6 +27,12 @@ def rows():
     return [r for r in all_rows if r["accepted"] and not OTHERS.search(r["filter"])]
 
 
+def numbers():
+    """The value of n in each of the program's hits."""
+    with open(os.path.join(CORPUS, "filters_hits.json"), encoding="utf-8") as f:
+        return [h["n"] for h in json.load(f)]
+
+
 def asks_for_name(row):
     return bool(re.search(r"\b(comm|cm)\b", row["filter"], re.I))
 
@@ -73,15 +79,14 @@ def main():
         oracle.skip("the corpus is of x86_64")
     target = build()
     offset = oracle.Elf(target).symbols["pt_flt"][0]
-    with open(os.path.join(CORPUS, "filters_hits.json"), encoding="utf-8") as f:
-        numbers = [h["n"] for h in json.load(f)]
+    of_hit = numbers()
     all_rows, bad, there = rows(), 0, 0
     for mode in oracle.MODES:
         for batch in batches(all_rows, AT_ONE_PLACE if mode == "jump" else 64):
             got, n = passed(batch, target, offset, mode)
             there += n
             for r in batch:
-                want = [numbers[i] for i in r["passed"]]
+                want = [of_hit[i] for i in r["passed"]]
                 if got[r["id"]] != want:
                     print(f"{mode}: {r['id']}: {r['filter']!r} passes {got[r['id']]}, "
                           f"the kernel's {want}")
@@ -91,4 +96,5 @@ def main():
     return bool(bad) or len(all_rows) < 120 or there < 500
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
