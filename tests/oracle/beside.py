@@ -333,7 +333,7 @@ if __name__ == "__main__":
         sys.exit(1 if bad else 0)
     # Of static probes on arm64 there is nothing that the kernel knows.
     run(oracle.fixture("beside"), 2, "pr" if os.uname().machine == "aarch64" else "prs")
-    if os.uname().machine == "x86_64":
+    if "alone" in oracle.MODES:
         together.Ubp.lets_go = True
         run(oracle.fixture("beside"), 1, "prs")
         together.Ubp.lets_go = False
