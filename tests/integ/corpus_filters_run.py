@@ -14,7 +14,7 @@ sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(SRC, "tests/oracle/lib"))
 sys.path.insert(0, os.path.join(SRC, "tests/integ"))
 import oracle  # noqa: E402
-from corpus_values import AT_ONE_PLACE, build  # noqa: E402
+from corpus_values import AT_ONE_PLACE, MODES, build  # noqa: E402
 
 # What our events have no value for, docs/differences.md, and the place they were asked on.
 OTHERS = re.compile(r"\bcommon_(?!pid)|\.function\b|\b(CPU|cpu)\b")
@@ -81,7 +81,7 @@ def main():
     offset = oracle.Elf(target).symbols["pt_flt"][0]
     of_hit = numbers()
     all_rows, bad, there = rows(), 0, 0
-    for mode in oracle.MODES:
+    for mode in MODES:
         for batch in batches(all_rows, AT_ONE_PLACE if mode == "jump" else 64):
             got, n = passed(batch, target, offset, mode)
             there += n
@@ -91,7 +91,7 @@ def main():
                     print(f"{mode}: {r['id']}: {r['filter']!r} passes {got[r['id']]}, "
                           f"the kernel's {want}")
                     bad += 1
-    print(f"{len(all_rows)} filters in {len(oracle.MODES)} modes, {bad} differ, "
+    print(f"{len(all_rows)} filters in {len(MODES)} modes, {bad} differ, "
           f"{there} hits without a stop")
     return bool(bad) or len(all_rows) < 120 or there < 500
 
