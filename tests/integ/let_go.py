@@ -77,7 +77,7 @@ def rings_of(pid):
 def has_more_threads_than_rings():
     """Who finds no ring is not recorded, and counted. So the process is traced again, and has more rings when it is let go of next."""
     target = Target("let_go_ns")
-    trace = Trace(target, "-o", "crowd.txt", "-e", f"p:{FIXTURES}/let_go_ns:called a=%di:s64")
+    trace = Trace(target, "-o", "crowd.txt", "--buffer-size", "64", "-e", f"p:{FIXTURES}/let_go_ns:called a=%di:s64")
     before = rings_of(target.pid)
     target.ask("stand 300")
     until("more rings", lambda: rings_of(target.pid) > before + before // 2)
