@@ -117,9 +117,9 @@ int rings_grow(const struct plant *plant, const struct held *held, struct ubp_er
 
 static size_t spare(struct space_rings *ring)
 {
-	uint64_t missed = ring->rings ? __atomic_load_n(ring_space_missed(ring->rings),
-							 __ATOMIC_RELAXED)
-				      : 0;
+	uint64_t missed =
+		ring->rings ? __atomic_load_n(ring_space_missed(ring->rings), __ATOMIC_RELAXED)
+			    : 0;
 
 	if (!ring->spare)
 		ring->spare = SPARE;

@@ -19,8 +19,8 @@
 
 struct watched {
 	pid_t pid;
-	int pid_fd;     /* readable when it has ended */
-	int memory_fd;  /* /proc/PID/pagemap of the memory that it had */
+	int pid_fd;    /* readable when it has ended */
+	int memory_fd; /* /proc/PID/pagemap of the memory that it had */
 	struct alone_bell bell;
 	enum alone_state state;
 };
@@ -61,8 +61,9 @@ static bool has_rung(const struct watched *w)
 {
 	const struct alone_bell *bell = &w->bell;
 
-	return bell->word && (__atomic_load_n(bell->word, __ATOMIC_RELAXED) != bell->rung ||
-			      __atomic_load_n(bell->missed, __ATOMIC_RELAXED) != bell->n_missed);
+	return bell->word &&
+	       (__atomic_load_n(bell->word, __ATOMIC_RELAXED) != bell->rung ||
+		__atomic_load_n(bell->missed, __ATOMIC_RELAXED) != bell->n_missed);
 }
 
 static enum alone_state look(const struct watched *w)
