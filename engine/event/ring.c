@@ -186,6 +186,11 @@ const uint64_t *ring_space_bell(const struct ring_space *space)
 	return &ring_head_of(space)->bell;
 }
 
+const uint64_t *ring_space_missed(const struct ring_space *space)
+{
+	return &ring_head_of(space)->missed;
+}
+
 uint64_t ring_set_take_lost(struct ring_set *set)
 {
 	uint64_t lost = set->lost;

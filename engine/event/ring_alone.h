@@ -17,6 +17,8 @@ uint64_t ring_space_take_in_vain(struct ring_space *space);
 bool ring_space_waits(const struct ring_space *space);
 /* ring_head.bell, as long as the space is not closed. */
 const uint64_t *ring_space_bell(const struct ring_space *space);
+/* ring_head.missed, as long. */
+const uint64_t *ring_space_missed(const struct ring_space *space);
 /* ring_head.reads, and .filters: is it not 0? */
 void ring_space_set_reads(struct ring_space *space, bool reads);
 bool ring_space_filters(const struct ring_space *space);

@@ -66,6 +66,11 @@ uint64_t bell_count(const struct plant_space *ps)
 	return word ? __atomic_load_n(word, __ATOMIC_RELAXED) : 0;
 }
 
+const uint64_t *bell_missed(const struct plant_space *ps)
+{
+	return rings_of(ps) ? ring_space_missed(rings_of(ps)) : NULL;
+}
+
 uint64_t bell_take_in_vain(const struct plant_space *ps)
 {
 	return rings_of(ps) ? ring_space_take_in_vain(rings_of(ps)) : 0;

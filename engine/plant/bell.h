@@ -36,5 +36,7 @@ bool bell_waits(const struct plant_space *ps);
 uint64_t bell_take_in_vain(const struct plant_space *ps);
 /* What is in it now; 0: there are no rings. */
 uint64_t bell_count(const struct plant_space *ps);
+/* The word that counts hits which only a tracer could have recorded; as bell_word(). */
+const uint64_t *bell_missed(const struct plant_space *ps);
 
 #endif

@@ -16,6 +16,7 @@
 #include "arch/guard.h"
 #include "engine/base/err.h"
 #include "engine/event/ring.h"
+#include "engine/event/ring_alone.h"
 #include "engine/plant/area.h"
 #include "engine/plant/rings.h"
 #include "engine/space/ring_part.h"
@@ -27,8 +28,9 @@
 
 /* Of what a limit leaves to the process: 1 / PART at a time. */
 #define PART 8
-/* Rings for threads that may come while nobody traces the process. */
-#define SPARE 64
+/* Rings for threads that may come while nobody traces the process: twice as many each time that hits were missed since. */
+#define SPARE      64
+#define SPARE_MOST (RING_CLAIMS / 2)
 
 /* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
 static uint64_t allowance(pid_t pid)
@@ -113,11 +115,25 @@ int rings_grow(const struct plant *plant, const struct held *held, struct ubp_er
 	return grow_to(held, next_part(plant, held->t), err);
 }
 
+static size_t spare(struct space_rings *ring)
+{
+	uint64_t missed =
+		ring->rings ? __atomic_load_n(ring_space_missed(ring->rings), __ATOMIC_RELAXED)
+			    : 0;
+
+	if (!ring->spare)
+		ring->spare = SPARE;
+	else if (missed != ring->spare_missed && ring->spare < SPARE_MOST)
+		ring->spare *= 2;
+	ring->spare_missed = missed;
+	return ring->spare;
+}
+
 int rings_spare(const struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct plant_space *ps = held->t->process->space->plant;
-	size_t len =
-		ring_region_part(plant->opt.rings, 2 * held->t->process->n_tracees + SPARE);
+	size_t len = ring_region_part(plant->opt.rings,
+				      2 * held->t->process->n_tracees + spare(ps->ring));
 
 	if (len > ps->ring->most)
 		len = ps->ring->most;

@@ -183,7 +183,9 @@ static int let_go_of(struct ubp_session *s, struct process *p, const struct spac
 		return -EAGAIN;
 	bell = (struct alone_bell){ .word = bell_word(space->plant),
 				    .rung = bell_count(space->plant),
+				    .missed = bell_missed(space->plant),
 				    .ctx = claims_that_wait(p) };
+	bell.n_missed = bell.missed ? __atomic_load_n(bell.missed, __ATOMIC_RELAXED) : 0;
 	bell.tend = bell.ctx ? look_for_claims : NULL;
 	rc = stand_alone_announce(p);
 	if (rc == 0)

@@ -100,8 +100,14 @@ const char *ubp_explain_tracing(struct ubp_session *s)
 {
 	const char *why = letting_go_why_none(s);
 
-	for (size_t i = 0; !why && i < definitions_n(s->defined); i++)
+	if (!why && s->opt.stack == UBP_STACK_FP && !s->opt.force)
+		why = "stacks are read, whose memory may be gone by then (--force)";
+	for (size_t i = 0; !why && i < definitions_n(s->defined); i++) {
 		why = definitions_stop(s->defined, i);
+		/* Its detour tells by a stop what passes the rest of the filter. */
+		if (!why && definitions_uprobe(s->defined, i)->asks_name)
+			why = "a probe asks for the thread's name";
+	}
 	return why;
 }
 

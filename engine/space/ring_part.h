@@ -40,6 +40,9 @@ struct space_rings {
 	size_t n_ranges;
 	uint64_t ranges_ns; /* when that was looked at last */
 	bool is_distrusted; /* they may read none of it now (ring_ranges.c) */
+	size_t spare; /* rings for threads that may come while nobody traces it; 0: it never was so ... */
+	uint64_t
+		spare_missed; /* ... and how many hits were missed before it was so last (ring_head.missed) */
 };
 
 #endif

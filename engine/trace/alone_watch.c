@@ -19,8 +19,8 @@
 
 struct watched {
 	pid_t pid;
-	int pid_fd;     /* readable when it has ended */
-	int memory_fd;  /* /proc/PID/pagemap of the memory that it had */
+	int pid_fd;    /* readable when it has ended */
+	int memory_fd; /* /proc/PID/pagemap of the memory that it had */
 	struct alone_bell bell;
 	enum alone_state state;
 };
@@ -59,7 +59,11 @@ static bool is_at_its_end(const struct watched *w)
 
 static bool has_rung(const struct watched *w)
 {
-	return w->bell.word && __atomic_load_n(w->bell.word, __ATOMIC_RELAXED) != w->bell.rung;
+	const struct alone_bell *bell = &w->bell;
+
+	return bell->word &&
+	       (__atomic_load_n(bell->word, __ATOMIC_RELAXED) != bell->rung ||
+		__atomic_load_n(bell->missed, __ATOMIC_RELAXED) != bell->n_missed);
 }
 
 static enum alone_state look(const struct watched *w)
@@ -290,6 +294,7 @@ void alone_watch_heard(struct alone_watch *watch, pid_t pid)
 	w = find(watch, pid);
 	if (w && w->state == ALONE_RANG) {
 		w->bell.rung = __atomic_load_n(w->bell.word, __ATOMIC_RELAXED);
+		w->bell.n_missed = __atomic_load_n(w->bell.missed, __ATOMIC_RELAXED);
 		w->state = ALONE_LASTS;
 	}
 	pthread_mutex_unlock(&watch->lock);

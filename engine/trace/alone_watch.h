@@ -31,6 +31,8 @@ struct alone_watch;
 struct alone_bell {
 	const uint64_t *word;
 	uint64_t rung;
+	const uint64_t *missed; /* another one, with what only a tracer could have dealt with */
+	uint64_t n_missed;
 	bool (*tend)(void *ctx);
 	void *ctx;
 };

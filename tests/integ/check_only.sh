@@ -31,6 +31,9 @@ says 'it is to stay so' --stay -e "p:g/e $F:area"
 says 'a full ring is to stop it' --lossless -e "p:g/e $F:area"
 says 'not all of the places are jumps' -e "p:g/e $F:area" -e "p:g/f $F:area c=\$comm"
 says 'not all of the places are jumps' --mode trap -e "p:g/e $F:area"
+says 'stacks are read' --stack=fp -e "p:g/e $F:area"
+# A jump, whose detour stops for those that pass the rest of the filter.
+says "a probe asks for the thread's name" -e "p:g/e $F:area w=$ARG1:s32" --filter 'w > 7 && comm == "x"'
 "$UPROBE" -v -e "p:g/e $F:area w=$ARG1:s32" > out.txt 2> err.txt || fail "-v: $?"
 grep -qP '^\tfield:s32 w;\toffset:16;\tsize:4;\tsigned:1;$' out.txt || fail "-v: format"
 text_of "$PID" "$F" after

@@ -67,6 +67,31 @@ def shares_its_memory():
     target.end()
 
 
+def rings_of(pid):
+    """How many bytes of them are mapped."""
+    with open(f"/proc/{pid}/maps", encoding="ascii") as f:
+        ends = [line.split()[0].split("-") for line in f if "memfd:ubp" in line]
+    return sum(int(end, 16) - int(start, 16) for start, end in ends)
+
+
+def has_more_threads_than_rings():
+    """Who finds no ring is not recorded, and counted. So the process is traced again, and has more rings when it is let go of next."""
+    target = Target("let_go_ns")
+    trace = Trace(target, "-o", "crowd.txt", "--buffer-size", "64", "-e", f"p:{FIXTURES}/let_go_ns:called a=%di:s64")
+    before = rings_of(target.pid)
+    target.ask("stand 300")
+    until("more rings", lambda: rings_of(target.pid) > before + before // 2)
+    trace.until_alone()
+    target.ask("stand 100")
+    trace.end()
+    with open("crowd.txt", encoding="ascii") as f:
+        n = len(re.findall(r"called: ", f.read()))
+    if int(trace.stat("let_go")) < 2 or trace.stat("lost") == "0" or n + int(trace.stat("lost")) != 2 * 400:
+        fail(f"{n} were recorded of 800\n{trace.err}")
+    target.ask("leave")
+    target.end()
+
+
 def grows():
     """Arguments on a stack that has grown while nobody traces it: where that is to be told, the tracer comes back for it."""
     target = Target("let_go")
@@ -131,6 +156,23 @@ def loads_a_library(*args):
     target.end()
 
 
+def unloads_a_library():
+    """What is probed comes and goes, and comes again."""
+    target = Target("let_go")
+    trace = Trace(target, *PROBE, "-e", "p:libm:cbrt")
+    for i in range(20):
+        target.ask(f"open 2 {2 * i}")
+    trace.until_alone()
+    target.ask("library 7")
+    trace.until_alone()
+    target.ask("library 3")
+    got = trace.end()
+    want(trace, got, list(range(40)))
+    if len(re.findall(r"\bcbrt: ", trace.out)) != 10 or int(trace.stat("let_go")) < 2:
+        fail(f"hits in the library that came again:\n{trace.err}\n{trace.out}")
+    target.end()
+
+
 def follows():
     """It is traced while it makes a process, which is traced, let go of, makes another ... and each executes a program."""
     target = Target("let_go")
@@ -185,18 +227,43 @@ def traced_by_another():
     target.end()
 
 
+def code_of(pid):
+    """What it executes of files, by where that lies."""
+    code = {}
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", buffering=0) as mem:
+        for line in maps:
+            words = line.split()
+            if "x" in words[1] and len(words) == 6 and words[5].startswith("/") and "memfd:ubp" not in line:
+                start, end = (int(word, 16) for word in words[0].split("-"))
+                mem.seek(start)
+                code[start] = mem.read(end - start)
+    return code
+
+
 def killed():
+    """Nothing in the target changes by that. The next one records by what stands there, and takes it out when it ends."""
     target = Target("let_go")
+    before = code_of(target.p.pid)
     trace = Trace(target, *PROBE)
     target.ask("call 2 1")
+    planted = code_of(target.p.pid)
     trace.p.kill()
     trace.p.wait()
     target.ask("call 2 1")
     target.ask("fork 3 3", "7")
     target.ask("trap", "1")
+    if code_of(target.p.pid) != planted or planted == before or target.tracer():
+        fail("something changes where ubp is killed")
     trace = Trace(target, *PROBE)
     target.ask("call 2 3")
     want(trace, trace.end(), [3, 4])
+    target.ask("call 2 5")
+    after = code_of(target.p.pid)
+    for at, code in before.items():
+        # A stub may stay, in the zeros behind a library's code.
+        differs = [i for i, (a, b) in enumerate(zip(code, after[at])) if a != b]
+        if any(code[i] for i in differs):
+            fail(f"at {at + differs[0]:#x} it does not execute what it did before")
     target.end()
 
 
@@ -232,6 +299,7 @@ def stays(why, *args, probe=PROBE, first=None):
 
 what_it_does()
 shares_its_memory()
+has_more_threads_than_rings()
 grows()
 executes()
 # Another container's, whose memory nobody trusts to answer.
@@ -241,6 +309,7 @@ else:
     print("no user namespace can be had: not tried with a stranger")
 loads_a_library()
 loads_a_library("--follow")
+unloads_a_library()
 follows()
 follows_pointers()
 traced_by_another()

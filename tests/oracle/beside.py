@@ -321,7 +321,8 @@ def run(path, workers, kinds):
     for kind in sys.argv[1] if len(sys.argv) > 1 else kinds:
         for order in ubp_first, kernel_first, killed, by_perf:
             target = Target(path, workers, kind)
-            together.attempt(f"{path[-40:]} {workers} workers, {KINDS[kind]}, {' '.join(Ubp.options)} {order.__name__}",
+            how = "let go of" if together.Ubp.lets_go else " ".join(Ubp.options)
+            together.attempt(f"{path[-40:]} {workers} workers, {KINDS[kind]}, {how} {order.__name__}",
                              target, lambda: order(target, kind, PLUS))
 
 
@@ -332,6 +333,10 @@ if __name__ == "__main__":
         sys.exit(1 if bad else 0)
     # Of static probes on arm64 there is nothing that the kernel knows.
     run(oracle.fixture("beside"), 2, "pr" if os.uname().machine == "aarch64" else "prs")
+    if "alone" in oracle.MODES:
+        together.Ubp.lets_go = True
+        run(oracle.fixture("beside"), 1, "prs")
+        together.Ubp.lets_go = False
     Ubp.options = ["--mode", "trap", "--beside-kernel"]
     run(oracle.fixture("beside"), 1, "pr")
     Ubp.options = ["--mode", "trap"]

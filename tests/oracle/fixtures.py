@@ -29,7 +29,7 @@ def args_int():
         f"p:inside {f}:ret_u64+{second} %di",
         f"p:twice {f}:area again=%di:s32",
         f"p:main {f}:main argc=%di:s32 argv0=+0(+0(%si)):string",
-    ], [f])
+    ], [f], stays=("ret_s8", "ret_u16", "inside"))  # they are too short, and side by side
 
 
 def strings():
@@ -43,7 +43,7 @@ def strings():
     ], [f], masks=[
         # A dereference through NULL: the kernel prints what an event before left there.
         (rb" friend=.*$", b""),
-    ])
+    ], loses_alone=True)  # one of several strings that has no end in the room for it
 
 
 def digging():
@@ -76,7 +76,8 @@ def recursion():
     for name in ("down", "even", "odd", "jump_down", "many_returns", "in_handler"):
         defs.append(f"p:{name} {f}:{name} n=%di %sp")
         defs.append(f"r:{name}_ret {f}:{name} $retval %sp")
-    return compare(defs, [f, "12"]) & compare(defs, [f, "20"])
+    # What a longjmp() has left is in the way of returns until the tracer comes, and it is over by then.
+    return compare(defs, [f, "12"], loses_alone=True) & compare(defs, [f, "20"], loses_alone=True)
 
 
 def at_rets():
@@ -92,7 +93,7 @@ def at_rets():
             # No word of the stack: the kernel's show its own addresses there.
             defs.append(f"r:{name}_ret {f}:0x{symbols[name][0]:x} $retval %sp %ip "
                         "s=$retval:s64")
-        return compare(defs, [f, "12"])
+        return compare(defs, [f, "12"], stays=True)  # static: how it makes processes is not known
 
 
 def children(mode):
@@ -107,13 +108,16 @@ def children(mode):
 def threads_of(name, *args):
     f = fixture(name)
     return compare([f"p:tick {f}:tick t=%di:s64 i=%si:s64", f"r:tick_ret {f}:tick $retval:s64"],
-                   [f, *args])
+                   # Of hundreds that come and end at once some find no ring.
+                   [f, *args], stays=name == "thread_churn")
 
 
 def linked(name):
     f = fixture(name)
     return compare([f"p:area {f}:area i=%di:s32 s=+0(%si):string %ip",
-                    f"r:area_ret {f}:area $retval:s32"], [f])
+                    f"r:area_ret {f}:area $retval:s32"], [f],
+                   # How a static program makes processes is not known.
+                   stays=name != "link_nonpie")
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ def recursion():
     for name in ("tail_a", "tail_b", "tail_c", "down", "even", "odd", "jump_down", "many_returns"):
         defs.append(f"p:{name} {f}:{name} n=+4(%sp):s32 %sp")
         defs.append(f"r:{name}_ret {f}:{name} $retval:s32 %sp")
-    return compare(defs, [f, "12"])
+    # Returns of tail calls, and behind a longjmp(), take a tracer.
+    return compare(defs, [f, "12"], loses_alone=True)
 
 
 def children(mode):
@@ -53,7 +54,8 @@ def children(mode):
 def threads(*args):
     f = fixture("threads")
     return compare([f"p:tick {f}:tick t=+4(%sp):s32 i=+8(%sp):s32 w=+4(%sp):x64",
-                    f"r:tick_ret {f}:tick $retval:s32"], [f, *args])
+                    # Arguments on stacks that come while nobody traces it are lost until the tracer has come.
+                    f"r:tick_ret {f}:tick $retval:s32"], [f, *args], stays=args[0] != "1")
 
 
 def main():

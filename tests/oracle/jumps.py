@@ -8,6 +8,7 @@ import sys
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+import alone  # noqa: E402
 import oracle  # noqa: E402
 from oracle import fixture  # noqa: E402
 
@@ -31,13 +32,15 @@ def by_kernel(probes, argv):
         return events, lost, out, rc
 
 
-def by_ubp(probes, argv):
-    cmd = [oracle.UPROBE, "--strict", "--lossless", "--stats", "--mode", "jump", "-o", "ubp.out"]
+def by_ubp(probes, argv, is_alone):
+    cmd = [oracle.UPROBE, "--strict", "--stats", "-o", "ubp.out", *(oracle.ALONE if is_alone else ["--mode", "jump", "--lossless"])]
     for d, text in probes:
         cmd += ["-e", oracle.resolve(d, oracle.GROUP)]
         if text:
             cmd += ["--filter", text]
-    out, rc = oracle.run([*cmd, "--", oracle.LAUNCH, *argv], oracle.environment(None), None, b"go\n")
+    cmd += ["--", oracle.LAUNCH, *argv]
+    out, rc = alone.run(cmd, oracle.environment(None), b"go\n", oracle.TIMEOUT) if is_alone else \
+        oracle.run(cmd, oracle.environment(None), None, b"go\n")
     with open("ubp.out", "rb") as f:
         events, lost = oracle.parse(f.read())
     stats = [oracle.Stats(m) for m in oracle.STATS.finditer(out)]
@@ -45,10 +48,15 @@ def by_ubp(probes, argv):
 
 
 def compare(probes, argv, calls):
-    """PROBES: (definition, filter or None). CALLS: each is hit so often, whatever it lets through."""
-    title = " ".join([os.path.basename(argv[0]), *argv[1:]])[:40]
-    k_events, k_lost, k_out, k_rc = by_kernel(probes, argv)
-    events, lost, out, rc, stats = by_ubp(probes, argv)
+    """PROBES: (definition, filter or None). CALLS: each is hit so often, whatever it lets through. Traced, and while nobody traces it."""
+    kernel = by_kernel(probes, argv)
+    return all([compare_with(kernel, probes, argv, calls, is_alone) for is_alone in (False, True) if not is_alone or "alone" in oracle.MODES])
+
+
+def compare_with(kernel, probes, argv, calls, is_alone):
+    title = " ".join([os.path.basename(argv[0]), *argv[1:]])[:40] + (", alone" if is_alone else "")
+    k_events, k_lost, k_out, k_rc = kernel
+    events, lost, out, rc, stats = by_ubp(probes, argv, is_alone)
     bad = oracle.differences(k_events, events) + oracle.unordered(events)
     bad += oracle.why_no_jumps([oracle.resolve(d, "g") for d, _ in probes], stats)
     if (k_lost, k_out, k_rc) != (lost, out, rc):

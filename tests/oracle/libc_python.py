@@ -11,8 +11,10 @@ import oracle  # noqa: E402
 from oracle import compare  # noqa: E402
 
 PROGRAM = r"""
-import ctypes, locale, os, time
+import ctypes, locale, os, sys, time
 c = ctypes.CDLL(None)
+print("ready", flush=True)
+sys.stdin.readline()
 text = [("word %d " % i) * (i % 7) for i in range(200)]
 data = "".join(text).encode()
 for i in range(60):

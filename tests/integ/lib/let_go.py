@@ -33,9 +33,9 @@ def until(what, holds):
 class Target:
     """A fixture that obeys lines, and answers each."""
 
-    def __init__(self, name, *by):
+    def __init__(self, name, *by, args=()):
         """@by: a command that executes it."""
-        self.p = subprocess.Popen([*by, os.path.join(FIXTURES, name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.p = subprocess.Popen([*by, os.path.join(FIXTURES, name), *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.expect("ready")
 
     def expect(self, answer):

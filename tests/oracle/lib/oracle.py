@@ -13,7 +13,8 @@ and the flags column (which is the kernel's own state). Probed files that others
 use as well are copied first (private()), so that nobody else hits our probes.
 
 On ubp's side it runs once in each mode ($UBP_MODES may name fewer), and in the mode "jump" --stats must tell that
-there were jumps, and why those places are none that are none: see why_no_jumps().
+there were jumps, and why those places are none that are none: see why_no_jumps(). In the mode "alone" these are jumps, too, and
+nobody traces the program from before its first hit.
 
 The kernel's side uses a tracefs instance of its own, one probe per event, and
 always disables before it deletes.
@@ -32,6 +33,8 @@ import subprocess
 import sys
 import time
 
+import alone
+
 TRACEFS = "/sys/kernel/tracing"
 # s for what never takes that long; more where all is slow.
 TIMEOUT = max(120, int(os.environ.get("TIMEOUT", "0")))
@@ -40,7 +43,10 @@ FIXTURES = os.environ["FIXTURES"]
 # Two pid namespaces have the same numbers.
 GROUP = f"ubp_oracle_{os.stat('/proc/self/ns/pid').st_ino}_{os.getpid()}"
 LAUNCH = os.path.join(FIXTURES, "launch")
-MODES = tuple(os.environ.get("UBP_MODES", "trap step jump").split())
+MAY_GO = os.uname().machine == "x86_64" and "UBP_STAY" not in os.environ
+MODES = tuple(os.environ.get("UBP_MODES", "trap step jump" + (" alone" if MAY_GO else "")).split())
+# Rings take all that comes while nobody may wait for them. In KiB.
+ALONE = ["--mode", "jump", "--buffer-size", "16384"]
 
 
 def scaled(n):
@@ -402,10 +408,14 @@ def by_ubp(definitions, argv, env=None, script=None, stdin=b"go\n", mode="auto",
     """uprobe runs the launcher, so the program itself comes by exec."""
     group = GROUP
     # --force: the kernel plants on what runs in posix_spawn() children too.
-    cmd = [UPROBE, "--strict", "--lossless", "--force", "--stats", "--mode", mode, "-o", "ubp.out"]
+    cmd = [UPROBE, "--strict", "--stats", "-o", "ubp.out"]
+    cmd += ALONE if mode == "alone" else ["--lossless", "--force", "--mode", mode]
     cmd += with_filters([resolve(d, group) for d in definitions], filters)
     cmd += ["--", LAUNCH, *argv]
-    out, rc = run(cmd, environment(env), script, stdin)
+    if mode == "alone":
+        out, rc = alone.run(cmd, environment(env), stdin, TIMEOUT)
+    else:
+        out, rc = run(cmd, environment(env), script, stdin)
     with open("ubp.out", "rb") as f:
         events, lost = parse(f.read())
     stats = [Stats(m) for m in STATS.finditer(out)]
@@ -436,10 +446,21 @@ class Stats:
             setattr(self, *[int(x) if x.isdigit() else x for x in count.split("=")])
 
 
+def explain(definitions, filters):
+    cmd = [UPROBE, "--strict", "--force", "--explain", *with_filters(definitions, filters)]
+    return subprocess.run(cmd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=True)
+
+
+def why_traced(definitions, filters):
+    """Why a process with these is not let go of, by --explain; None: it may be."""
+    said = explain([resolve(d, "g") for d in definitions], filters).stderr.decode(errors="replace")
+    m = re.search(r"processes are traced all the time: (.*)", said)
+    return m.group(1) if m else None
+
+
 def explained(definitions, filters):
     """What --explain says of each definition: event -> text."""
-    cmd = [UPROBE, "--strict", "--force", "--explain", *with_filters(definitions, filters)]
-    out = subprocess.run(cmd, stdout=subprocess.PIPE, check=True).stdout
+    out = explain(definitions, filters).stdout
     return dict(re.findall(r"^[^/\s]+/(\w+) (.*)$", out.decode(errors="replace"), re.M))
 
 
@@ -501,10 +522,12 @@ def unordered(events):
 
 
 def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_output,
-                 recorded_there, how):
+                 recorded_there, loses_alone, how):
     """What differs in one mode, as a list of texts, and how it went."""
     k_events, k_out, k_rc = kernel
     events, lost, out, rc, stats = by_ubp(definitions, argv, mode=mode, **how)
+    if mode == "alone" and loses_alone:
+        k_events, lost = alone.but_for(k_events, events, lost, lambda e: text_of(e, masks)), 0
     bad = differences(k_events, events, masks, ignore_comm) + unordered(events)
     if k_rc != rc:
         bad.append(f"exit status: kernel {k_rc}, ubp {rc}: {out[-300:]!r}")
@@ -513,20 +536,22 @@ def compare_mode(mode, definitions, argv, kernel, masks, ignore_comm, same_outpu
     if lost:
         bad.append(f"{lost} events lost")
     there = sum(s.hits - s.stopped for s in stats)
-    if mode == "jump":
+    has_jumps = mode in ("jump", "alone")
+    if has_jumps:
         bad += why_no_jumps([resolve(d, "g") for d in definitions], stats,
                             how.get("filters"))
-    if there and mode != "jump" or not there and mode == "jump" and recorded_there:
+    if there and not has_jumps or not there and has_jumps and recorded_there:
         bad.append(f"{there} hits were recorded without a stop")
     return bad, (f"{len(events)} events, {sum(s.jumps > 0 for s in stats)} of "
                  f"{len(definitions)} definitions are jumps, {there} hits without a stop")
 
 
 def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_output=True,
-            at_least=1, modes=MODES, recorded_there=True, **how):
+            at_least=1, modes=MODES, recorded_there=True, stays=(), loses_alone=False, **how):
     """Run on both sides, on ubp's in all modes; print what differs. Returns whether all was
-    equal. RECORDED_THERE: with jumps some hits must not have stopped a thread. FILTERS, in **how:
-    those of some events, by name."""
+    equal. RECORDED_THERE: with jumps some hits must not have stopped a thread. STAYS: what keeps the program traced where
+    --explain cannot know it, by name; or True. LOSES_ALONE: some are lost while nobody traces it, and counted (one thread has
+    all). FILTERS, in **how: those of some events, by name."""
     title = title or " ".join([os.path.basename(argv[0]), *argv[1:]])[:60]
     k_events, lost, *k_end = by_kernel(definitions, argv, **how)
     if len(k_events) < at_least or lost:
@@ -539,14 +564,18 @@ def compare(definitions, argv, title=None, masks=(), ignore_comm=False, same_out
         print(f"{title}: never hit: {' '.join(silent)}")
     # The entries alone, too: returns may keep a place from being a jump.
     entries = [d for d in definitions if d[0] == "p" and "%return" not in d.split(" ")[1]]
-    runs = [(mode, definitions, k_events) for mode in modes]
+    runs = [(mode, definitions) for mode in modes if mode != "alone"]
+    if "alone" in modes and stays is not True and not how.get("script"):
+        may = alone.those_that_may([d for d in definitions if d.split(" ")[0][2:] not in (stays or ())], why_traced, how.get("filters"))
+        runs += [("alone", may)] if may else []
     if "jump" in modes and 0 < len(entries) < len(definitions):
-        names = {d.split(" ")[0][2:] for d in entries}
-        runs.append(("jump", entries, [e for e in k_events if e.name in names]))
+        runs.append(("jump", entries))
     good = True
-    for mode, defs, events in runs:
+    for mode, defs in runs:
+        names = {d.split(" ")[0][2:] for d in defs}
+        events = [e for e in k_events if e.name in names]
         bad, how_it_went = compare_mode(mode, defs, argv, (events, *k_end), masks, ignore_comm,
-                                        same_output, recorded_there, how)
+                                        same_output, recorded_there, loses_alone, how)
         print(f"{'differs' if bad else 'equal'}: {title}, {mode}: {how_it_went}")
         for b in bad[:10]:
             print("  " + b)

@@ -7,7 +7,9 @@ import os
 import select
 import signal
 import subprocess
+import time
 
+import alone
 import oracle
 
 bad = []
@@ -66,6 +68,7 @@ class Ubp:
     """uprobe, or another PROGRAM, on the target, from when it is ready."""
 
     count = 0
+    lets_go = False  # from when nobody traces the target any more
 
     def __init__(self, target, args, program=oracle.UPROBE):
         Ubp.count += 1
@@ -73,7 +76,7 @@ class Ubp:
         read_end, write_end = os.pipe()
         with open(f"{self.out}.err", "wb") as err:
             self.process = subprocess.Popen(
-                [program, "--lossless", "--stats", "-p", str(target.process.pid), "-o", self.out,
+                [program, *(oracle.ALONE if Ubp.lets_go else ["--lossless"]), "--stats", "-p", str(target.process.pid), "-o", self.out,
                  "--ready-fd", str(write_end), *args], pass_fds=[write_end], stderr=err)
         os.close(write_end)
         with os.fdopen(read_end) as f:
@@ -81,6 +84,11 @@ class Ubp:
         if not started:
             self.process.wait(oracle.TIMEOUT)
             fail(f"uprobe does not start: {self.text()}")
+        end = time.monotonic() + oracle.TIMEOUT
+        while started and Ubp.lets_go and not alone.is_let_go(target.process.pid):
+            if time.monotonic() > end:
+                raise TimeoutError(f"it is not let go of: {self.text()}")
+            time.sleep(0.005)
 
     def text(self):
         """Its messages."""
