@@ -28,8 +28,10 @@
 
 #include "arch/x86/common_detour_return.h"
 
+#include "arch/guard.h"
 #include "arch/guard_hijack.h"
 #include "arch/x86/common_detour.h"
+#include "engine/base/ring.h"
 
 #define OP_XCHG 0x87 /* with memory: as if it had a lock */
 
@@ -360,11 +362,30 @@ static void look_at_word(struct gen *g, label_t trap)
 	emit_set(e, known);
 }
 
+/*
+ * The entry is in use, but the word holds what a call has just put there: a longjmp() left what it was for. A tracer counts that by
+ * probes. Where nobody traces the process, it is counted here, and the entry is this one's.
+ */
+static void put_left(struct gen *g, const struct gen_aside *a)
+{
+	struct emit *e = &g->e;
+
+	emit_set(e, a->at);
+	x86_gen(g)->gate_word(g, G_AX, offsetof(struct guard_gate, alone), g->fail);
+	emit_test(e, OP_W, G_AX, 1);
+	emit_jcc(e, COND_E, g->fail);
+	x86_gate(g, G_AX, g->fail);
+	emit_alu(e, OP_W, ALU_CMP, G_AX, RING_GATE_TRAP);
+	emit_jcc(e, COND_BE, g->fail);
+	x86_count_up(g, OP_LOCK, MEM(G_AX, offsetof(struct ring_head, left)), &g->fail);
+	emit_jmp(e, a->on);
+}
+
 void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave, const label_t *call)
 {
 	const struct x86_gen *x = x86_gen(g);
 	struct emit *e = &g->e;
-	label_t done = emit_label(e);
+	label_t done = emit_label(e), left = emit_label(e);
 
 	x86_gate(g, G_AX, trap);
 	g->out->hijack_at = (uint32_t)e->len;
@@ -375,7 +396,9 @@ void x86_hijack(struct gen *g, label_t back, label_t trap, label_t leave, const 
 	gen_may_fault(g, trap);
 	emit_alu_mem(e, OP_W, ALU_CMP, x86_found_mem(g, offsetof(struct guard_hijack, real)),
 		     0);
-	emit_jcc(e, COND_NE, trap);
+	emit_jcc(e, COND_NE, left);
+	gen_put_aside(g,
+		      &(struct gen_aside){ .put = put_left, .at = left, .on = emit_here(e) });
 	if (detour_needs_duration(g->plan))
 		x->returns->note_entry(g, trap);
 	emit_label_address(e, G_AX, back);

@@ -82,6 +82,8 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 	if (st.let_go || st.why_traced)
 		(void)fprintf(line, " let_go=%u traced=\"%s\"", st.let_go,
 			      st.why_traced ? st.why_traced : "");
+	if (st.returns_left)
+		(void)fprintf(line, " returns_left=%" PRIu64, st.returns_left);
 	if (st.unanswered_ns)
 		(void)fprintf(line, " unanswered_us=%" PRIu64 " longest_answer_us=%" PRIu64,
 			      st.unanswered_ns / 1000, st.longest_answer_ns / 1000);

@@ -89,6 +89,7 @@ struct ring_head {
 		bell; /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
 	uint64_t heard;   /* ... and does not wait for that any more ... */
 	uint64_t in_vain; /* ... for it did not come in time */
+	uint64_t left; /* returns that a longjmp() left, found in the way while nobody traced the process */
 	uint64_t reads;    /* 1: detours may read memory by a call of the kernel; ubp's */
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range

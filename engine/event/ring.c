@@ -141,6 +141,18 @@ uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
 	return n;
 }
 
+uint64_t ring_set_left(struct ring_set *set)
+{
+	uint64_t n;
+
+	pthread_mutex_lock(&set->lock);
+	n = set->left;
+	for (const struct ring_space *space = set->spaces; space; space = space->next)
+		n += __atomic_load_n(&ring_head_of(space)->left, __ATOMIC_RELAXED);
+	pthread_mutex_unlock(&set->lock);
+	return n;
+}
+
 /* How much more than *@told is @count, which the target writes: a smaller number is no news. */
 static uint64_t take_more(const uint64_t *count, uint64_t *told)
 {

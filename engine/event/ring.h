@@ -141,6 +141,8 @@ bool ring_space_look_for_claims(struct ring_space *space);
 
 /* Memory that may be read (RING_RANGE()); copies of others in cells are cleared. */
 void ring_space_set_ranges(struct ring_space *space, const uint64_t *ranges, size_t n);
+/* Return addresses that a longjmp() had left in the way, while nobody traced the process (ring_head.left). */
+uint64_t ring_set_left(struct ring_set *set);
 /* Hits of probe @number that filters dropped, as far as they were counted. */
 uint64_t ring_set_dropped(struct ring_set *set, unsigned number);
 

@@ -296,6 +296,7 @@ static void end_space(struct ring_set *set, struct ring_space *space)
 	for (at = &set->spaces; *at != space; at = &(*at)->next)
 		;
 	*at = space->next;
+	set->left += __atomic_load_n(&ring_head_of(space)->left, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&set->lock);
 	for (unsigned i = 0; i < n; i++)
 		set->dropped[i] +=

@@ -370,6 +370,7 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.frames_by_frame_pointer = ways.by_frame_pointer,
 		.let_go = __atomic_load_n(&s->letting.n_alone, __ATOMIC_RELAXED),
 		.why_traced = __atomic_load_n(&s->letting.why, __ATOMIC_RELAXED),
+		.returns_left = s->out.rings ? ring_set_left(s->out.rings) : 0,
 		.finder = s->newcomer.finder_kind ? s->newcomer.finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

@@ -170,6 +170,22 @@ static void is_left_by_longjmp(void **state)
 	lab_assert_kept("skipped", &left, NULL, &end);
 	lab_return_to(LAB_HOME, &before);
 	assert_int_equal(go("next"), 0);
+	if (lab.arch->detour.alone) {
+		struct guard_hijack was = *lab_hijack_of(before.LAB_SP);
+		struct guard_gate *gate = (struct guard_gate *)lab.gate;
+
+		lab_body_returns();
+		lab.head->left = 0;
+		gate->alone = 1;
+		assert_int_equal(go("next, alone"), -1);
+		head = expect_record(head, 0);
+		lab_expect_nothing(head);
+		assert_int_equal(lab.head->left, 1);
+		lab_assert_over(before.LAB_SP);
+		gate->alone = 0;
+		*lab_hijack_of(before.LAB_SP) = was;
+		assert_int_equal(go("left again"), 0);
+	}
 	/* The tracer has looked at it. */
 	lab_hijack_of(before.LAB_SP)->real = 0;
 	lab_body_returns();
