@@ -38,6 +38,8 @@
 #define LATER_NS 1000000000ULL
 
 #define EXEC_TRIES 20
+/* So often a process may be let go of and miss hits: then it stays traced. */
+#define MISSES_MOST 4
 /* Until a process is seen that has come meanwhile. */
 #define NEW_NS 50000000ULL
 
@@ -170,6 +172,14 @@ static void trace_on(struct ubp_session *s, struct process *p, const struct spac
 		plant_in_executed(s, p);
 }
 
+/* Hits that only a tracer could have recorded, and that nobody did. */
+static uint64_t missed_by(const struct space *space)
+{
+	const uint64_t *missed = space->plant ? bell_missed(space->plant) : NULL;
+
+	return missed ? __atomic_load_n(missed, __ATOMIC_RELAXED) : 0;
+}
+
 static int let_go_of(struct ubp_session *s, struct process *p, const struct space *space,
 		     struct ubp_err *err)
 {
@@ -185,7 +195,8 @@ static int let_go_of(struct ubp_session *s, struct process *p, const struct spac
 				    .rung = bell_count(space->plant),
 				    .missed = bell_missed(space->plant),
 				    .ctx = claims_that_wait(p) };
-	bell.n_missed = bell.missed ? __atomic_load_n(bell.missed, __ATOMIC_RELAXED) : 0;
+	bell.n_missed = missed_by(space);
+	p->probes->missed = bell.n_missed;
 	bell.tend = bell.ctx ? look_for_claims : NULL;
 	rc = stand_alone_announce(p);
 	if (rc == 0)
@@ -275,6 +286,7 @@ static void take_executed(struct ubp_session *s, struct process *p)
 	if (rc == -EBUSY) {
 		look_at(s, p, event_clock_now(CLOCK_KIND_MONO));
 	} else if (rc == 0) {
+		p->probes->n_missed = 0;
 		look_again(s, p);
 		plant_in_executed(s, p);
 	} else if (rc != -ESRCH && rc != -EINTR)
@@ -327,6 +339,7 @@ static void come(struct ubp_session *s, struct process *p)
 	p = map_get(&s->tracer.processes, (uint64_t)pid);
 	if (!p || p->is_alone)
 		return;
+	p->probes->n_missed += missed_by(p->space) != p->probes->missed;
 	look_later(s, p);
 	/* It does not wait for long. */
 	if (attach_hold_one(&s->tracer, p, &held, &err) < 0)
@@ -373,12 +386,15 @@ static void note_why(struct ubp_session *s, const char *why)
 }
 
 static const char too_few[] = "no descriptors would be left to trace it again";
+static const char misses[] = "hits were missed each time that nobody traced it";
 
 static void try_one(struct ubp_session *s, struct process *p)
 {
 	struct ubp_err err;
 	const char *why = stand_alone_why_not(&s->plant, p);
 
+	if (!why && p->probes->n_missed >= MISSES_MOST)
+		why = misses;
 	if (!why && !spare_keep(&s->spare))
 		why = too_few;
 	note_why(s, why);

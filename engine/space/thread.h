@@ -69,6 +69,8 @@ struct process_probes {
 	 * session/letting_go.c. */
 	uint64_t look_ns, wait_ns, rang_ns;
 	bool rang_in_vain; /* and that was told */
+	uint64_t missed;   /* hits that nobody could record, when it was let go of last (ring_head.missed) ... */
+	unsigned n_missed; /* ... and how often there were more when it was traced again */
 	bool is_wanted;    /* it was named, and is one of those that the session lasts for */
 	uint64_t n_refused; /* so often it asked to be traced, and could not be */
 	bool is_wiped;     /* children find the gate's page wiped (gate_page.c) */
