@@ -24,7 +24,11 @@ static void call(struct gen *g, label_t on)
 	emit_call(&g->e, on);
 }
 
-/* The entry's address to .hijack, if it is the first one that is looked at, is in use, and has no chain; else to @other. */
+/*
+ * The entry's address to .hijack, if it is the first one that is looked at, is in use, and has no chain; else to @other. The word
+ * must hold what the call has put there: if the function popped arguments it is another word, whose entry may be of a call that a
+ * longjmp() left.
+ */
 static void find_own(struct gen *g, label_t back, label_t other)
 {
 	const uint64_t table = g->plan->hijacks;
@@ -40,6 +44,9 @@ static void find_own(struct gen *g, label_t back, label_t other)
 	emit_rm(e, OP_LEA, r->hijack, x86_found_mem(g, 0));
 	emit_label_address(e, G_AX, back);
 	emit_rm(e, OP_CMP | OP_W, G_AX, MEM(r->hijack, offsetof(struct guard_hijack, back)));
+	emit_jcc(e, COND_NE, other);
+	emit_alu(e, OP_W, ALU_SUB, G_AX, UBP_CALLED_BACK);
+	emit_rm(e, OP_CMP | OP_W, G_AX, MEM(r->word, 0));
 	emit_jcc(e, COND_NE, other);
 	emit_alu_mem(e, OP_W, ALU_CMP, MEM(r->hijack, offsetof(struct guard_hijack, real)), 0);
 	emit_jcc(e, COND_E, other);

@@ -55,6 +55,19 @@ static void note_copies(const struct site *site)
 		jump->in_use |= jump->n > 1;
 }
 
+/* Is @word what a call of one of the site's detours puts into a stack word? @site may be NULL. */
+static bool is_called(const struct site *site, uint64_t word)
+{
+	const struct site_jump *jump;
+	uint64_t at;
+
+	if (!site || !guard_may_be_called(word))
+		return false;
+	jump = jump_at(site, word, &at);
+	return jump && jump->detour.call_at &&
+	       at + UBP_CALLED_BACK == jump->detour.return_at;
+}
+
 void who_note_word(void *ctx, uint64_t vaddr)
 {
 	struct plant_space *owner = ctx;
@@ -92,13 +105,14 @@ static bool is_recording(const struct space *space, uint64_t pc)
 	return jump && at >= jump->detour.copy.len;
 }
 
-/* At the start of the return code it will know its entry soon. */
+/* At the start of the return code, or where a call leads back to, it will know its entry soon. */
 void who_note_pc(struct plant_space *owner, uint64_t pc)
 {
 	const uint64_t code = hijack_place(owner).code;
+	const struct area *area = area_of(owner, pc);
 
 	who_note_word(owner, pc);
-	if (code && pc == code)
+	if (code && (pc == code || (area && is_called(*area_owner(area, pc), pc))))
 		owner->jump->is_returning = true;
 }
 
@@ -179,15 +193,17 @@ bool who_end(struct who *who)
 }
 
 struct search {
-	uint64_t word;
+	const struct plant_space *ps;
+	const struct space *space;
 	bool found;
 };
 
-static void find_word(void *ctx, uint64_t word)
+static void find_hijacked(void *ctx, uint64_t word)
 {
 	struct search *s = ctx;
 
-	s->found |= word == s->word;
+	s->found |= word == hijack_place(s->ps).code ||
+		    is_called(plant_site_of_slot(s->space, word), word);
 }
 
 /*
@@ -206,7 +222,7 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 
 	for (size_t i = 0; tids && i < n; i++) {
 		struct tracee *t = map_get(&tracer->tracees, (uint64_t)tids[i]);
-		struct search s = { .word = hijack_place(ps).code };
+		struct search s = { .ps = ps, .space = space };
 
 		if (!t || t->process->space != space || t->held)
 			continue;
@@ -214,8 +230,8 @@ static void hold_hijacked(struct tracer *tracer, const struct space *space)
 			is_known = maps_read(t->tid, &maps, &err) == 0;
 		if (is_known && task_asleep(t->tid, &pc, &sp))
 			s.found = !stack_words(&maps, &t->process->space->mem, t->tid, sp,
-					       t->process->space->arch->addr_size, find_word,
-					       &s) ||
+					       t->process->space->arch->addr_size,
+					       find_hijacked, &s) ||
 				  s.found;
 		else
 			s.found = true;

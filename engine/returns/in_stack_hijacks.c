@@ -126,14 +126,15 @@ void in_stack_save_returning(const struct space *space)
 	const struct ubp_arch *arch = space->arch;
 	struct tracee *t = NULL;
 
-	if (!arch->trampoline.leave)
+	/* What has it replaces words by stores: no pc is that of a call. */
+	if (!arch->trampoline.leave || !ps->hijack->code_vaddr)
 		return;
 	while ((t = space_next(space, t))) {
 		struct ubp_regs regs;
 		uint64_t entry, real;
 
 		if (!t->held || t->remote.called || hold_get_regs(t, &regs) < 0 ||
-		    !hijack_may_be(ps, regs.r[arch->reg.pc]))
+		    regs.r[arch->reg.pc] != ps->hijack->code_vaddr)
 			continue;
 		entry = in_stack_find_returned_by(space, regs.r[arch->reg.sp], &real);
 		if (!entry ||

@@ -17,7 +17,7 @@ import tracer  # noqa: E402
 
 ROOM = os.path.join(os.environ["FIXTURES"], "room")
 WAIT = int(os.environ.get("TIMEOUT", "60"))
-CALLS = 3000000  # of step(), more of them at once than uprobe needs to see for a jump
+CALLS = 3000000  # of step() by onward(), more of them at once than uprobe needs to see for a jump
 # arch/guard.h: struct guard_head, struct guard_data.
 MAGIC, HEAD_LEN, HEAD_DATA, DATA_RETURN = b"UB-GUARD", 16, 48, 128
 TABLE, RETURN_CODE = 0x1000, 960
@@ -111,7 +111,7 @@ def stop_where(target, where):
     """Until it is: it is there often."""
     end = time.monotonic() + WAIT
     while time.monotonic() < end:
-        target.says(f"call {CALLS}")
+        target.says(f"onward {CALLS}")
         for _ in range(2000):
             pc = target.stop()
             if where(target, pc):
@@ -130,7 +130,7 @@ def held(where):
     target = Target()
     # The first area is near the C library, the detour of step() near the program.
     p, is_ready = tracer.start("-p", str(target.pid), "-o", "out.txt", "-e", f"p:h/first {libc_of(target)}:abort",
-                               "-e", f"r:h/step {ROOM}:step", stderr=subprocess.PIPE)
+                               *PROBES[where], stderr=subprocess.PIPE)
     if not is_ready:
         sys.exit(f"uprobe does not get ready: {p.communicate(timeout=WAIT)[1].decode()}")
     pc = stop_where(target, where)
@@ -150,6 +150,9 @@ def held(where):
     return stays
 
 
+# Of a function that was entered by a jump from another one that has to come back, the way home is by that code.
+PROBES = {in_detour: ("-e", f"r:h/step {ROOM}:step"),
+          on_the_way: ("-e", f"r:h/step {ROOM}:step", "-e", f"r:h/onward {ROOM}:onward")}
 if os.uname().machine != "x86_64":
     print("knows the code of x86-64 only")
     sys.exit(77)

@@ -321,9 +321,12 @@ static void pops_arguments(void **state)
 
 		body(code, sizeof(code));
 		run_write(before.gpr[SP], &home, sizeof(home));
-		/* Left by a longjmp(), and in the way. */
-		lab.hijacks[(before.gpr[SP] + n) / 8 % LAB_HIJACKS] = (struct guard_hijack){
-			.word = before.gpr[SP] + n, .real = 16, .back = 16
+		/* Left by a longjmp(), and in the way: another function's, or its own. */
+		lab.hijacks[UBP_HIJACK_INDEX(before.gpr[SP] + n, RUN_WORD) % LAB_HIJACKS] =
+			(struct guard_hijack){
+			.word = before.gpr[SP] + n,
+			.real = 16,
+			.back = n / RUN_WORD % 2 ? 16 : RUN_BLOCK + lab.detour.return_at
 		};
 		after.gpr[SP] = before.gpr[SP] + RUN_WORD + n;
 		assert_int_equal(go("ret n", NULL, NULL), -1);
