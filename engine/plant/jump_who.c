@@ -3,7 +3,7 @@
 
 #include "engine/plant/jump_who.h"
 
-#include "arch/guard.h"
+#include "arch/guard_hijack.h"
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/plant/area.h"
