@@ -76,5 +76,6 @@ if __name__ == "__main__":
         compare(returns(quiet), argv, title="libc returns", env=env, at_least=1000),
         compare(entries(["malloc", "free"]) + returns(["malloc"]), argv, title="malloc and free",
                 env=env, at_least=5000),
-        compare(entries(names) + returns(names), argv, title="libc, all", env=env, at_least=5000),
+        # It waits in read(), mostly entered before its jump stood: a return that only a tracer sees.
+        compare(entries(names) + returns(names), argv, title="libc, all", env=env, at_least=5000, stays=True),
     ])
