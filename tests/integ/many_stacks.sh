@@ -2,7 +2,6 @@
 # Copyright the ubp authors
 # Returns of functions that many threads are in at the same depth of stacks that lie a power of two apart: they are recorded without stops.
 . "${0%/*}/lib.bash"
-need_arch x86_64
 
 F=$FIXTURES/many_stacks
 for threads in 16 $(scaled 100); do
