@@ -3,7 +3,7 @@
 """Functions of redis-server and nginx, entries and returns, from their start to their end: each hit that p:SERVER:* and r: of it tell of
 while one client asks for one thing after another is what the kernel's uprobes on these functions see.
 
-Which ones: all that a run under p:SERVER:* comes to, but for those whose hits or values are not the same in each run. These
+Which ones: all that a run under p:SERVER:* comes to, but for those that do not return, in which threads wait, and those whose hits or values are not the same in each run. These
 depend on the time (what redis does so many times a second, and whenever it has waited: in each of these runs more or less of it passes) and on
 chance (its seed of hashes).
 UBP_ALL=1 takes up to 250 of the rest, else it is 100, by chance."""
@@ -116,6 +116,11 @@ def definition(kind, name, server):
     return f"r:{name}_ret {server}:{name}" + ("" if NO_RETURN.search(name) else " v=$retval")
 
 
+def comes_back(events):
+    """Each time. In the others threads wait till the end."""
+    return 2 * sum(name.endswith("_ret") for name, _ in events) == len(events)
+
+
 MASKS = [(rb" v=0x7f\w+$", b" v=ADDRESS")]  # what is mapped comes behind what ubp has mapped
 
 
@@ -133,7 +138,7 @@ def server_row(what, program):
     every = hits(server, argv_of(what, server, RUNS - 1), [])
     names = sorted(n for n in every if n in elf.symbols and elf.symbols[n][1] == oracle.Elf.FUNC and not NO_RETURN.search(n))
     seen = [hits(server, argv_of(what, server, run), names) for run in range(RUNS)]
-    same = [n for n in names if n in seen[0] and all(s.get(n) == seen[0][n] for s in seen)]
+    same = [n for n in names if n in seen[0] and all(s.get(n) == seen[0][n] for s in seen) and comes_back(seen[0][n])]
     print(f"{what}: {len(every)} functions that it comes to, {len(names)} by name, {len(same)} of them the same in {RUNS} runs")
     if len(same) < 60:
         sys.exit("these are few")
