@@ -295,6 +295,20 @@ enum gen_way {
 	GEN_RET,    /* the same, in front of a ret */
 };
 
+/* Counting (base/tally_table.h). */
+struct gen_tallies {
+	/* The probe's counter. */
+	void (*count)(struct gen *g);
+	/*
+	 * The entry of what is in the record, which is not complete; or to @full, where there is no room for one, or @cannot. Then there, one hit
+	 * more, and values.
+	 */
+	void (*entry)(struct gen *g, label_t full, label_t cannot);
+	/* At such labels: what the record needs is where it was. A head says that there was no room. */
+	void (*restore)(struct gen *g);
+	void (*note_full)(struct gen *g);
+};
+
 struct gen_isa {
 	unsigned bits;
 	uint8_t fill;      /* what stands where nothing does */
@@ -307,6 +321,7 @@ struct gen_isa {
 	const struct gen_numbers *numbers;
 	const struct gen_strings *strings;
 	const struct gen_stacks *stacks;
+	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	const struct gen_scan *scan; /* NULL: it makes no such detours */
 	const struct gen_filters *filters;
 	/* --- before anything is written */
@@ -373,6 +388,16 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 
 /* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */
 void gen_record(struct gen *g, label_t trap, size_t i);
+
+/* Behind it, all of it but its data. */
+void gen_record_end(struct gen *g, uint32_t max);
+/* What it reserves. */
+uint32_t gen_record_max(const struct gen *g);
+
+/* --- gen_tally.c ---------------------------------------------------------------------- */
+
+/* As gen_record(), for a probe that counts. False: it records its hits. */
+bool gen_tally(struct gen *g, label_t trap, size_t i);
 
 /* --- gen_data.c ----------------------------------------------------------------------- */
 

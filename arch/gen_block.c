@@ -140,7 +140,8 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 		g->isa->jump(e, g->fail);
 	} else {
 		save(g, g->used);
-		gen_record(g, ways->trap[i], i);
+		if (!gen_tally(g, ways->trap[i], i))
+			gen_record(g, ways->trap[i], i);
 	}
 	if (useful && counts)
 		gen_put_aside(g, &(struct gen_aside){

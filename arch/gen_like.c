@@ -11,6 +11,7 @@
 #include "arch/detour_parts.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/base/tally_table.h"
 
 #define OPS_MAX 32
 
@@ -20,7 +21,7 @@
 struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
-	uint32_t number;
+	bool counts;
 	struct {
 		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration, needs_vectors;
 	} program;
@@ -70,12 +71,23 @@ static struct made *made_of(struct detour_like *like, const struct detour_plan *
 	return &like->made[(hash ^ hash >> 6) % KINDS];
 }
 
+/* By a key that tables have, or values. */
+static bool has_table(const struct tally_plan *tally)
+{
+	unsigned n = tally ? tally->n_values : 0;
+
+	for (unsigned i = 0; tally && i < tally->n_keys; i++)
+		n += tally_key_is_in_table(&tally->keys[i]);
+	return n != 0;
+}
+
 /* Is all that its code depends on in what is compared, or in a mark? */
 static bool is_plain(const struct detour_plan *plan)
 {
 	const struct detour_probe *probe = plan->probes;
 
-	return plan->n_probes == 1 && probe->kind != PROBE_RETURN && !probe->filter &&
+	return plan->n_probes == 1 && !has_table(probe->tally) &&
+	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN && !probe->filter &&
 	       probe->program->n_ops <= OPS_MAX && detour_cells(probe->program) == 0 &&
 	       !plan->run_up && !plan->frames && !plan->scans && !plan->asks && !plan->stops;
 }
@@ -114,7 +126,8 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->trampoline == b->trampoline &&
 	       a->leaves_kernel_return == b->leaves_kernel_return &&
 	       a->self_at == b->self_at && a->claim == b->claim && a->has == b->has &&
-	       a->reads == b->reads &&
+	       a->reads == b->reads && a->tally_at == b->tally_at &&
+	       like->counts == (b->probes->tally != NULL) &&
 	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
 }
 
@@ -137,6 +150,8 @@ static bool set_mark(const struct made *like, const struct detour_plan *plan,
 		if (rel != (uint64_t)(int64_t)(int32_t)value || target <= UINT32_MAX)
 			return false;
 	}
+	if (mark->kind == MARK_COUNTER)
+		value = (uint32_t)(plan->tally_at + TALLY_COUNTERS_AT + 8 * value);
 	if (mark->kind == MARK_SWITCH) {
 		code[mark->at + sizeof(value)] = (uint8_t)(1u << value % 8);
 		value = (uint32_t)(offsetof(struct ring_head, off) + value / 8);
@@ -213,6 +228,7 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 	}
 	p = plan->probes->program;
 	like->plan = *plan;
+	like->counts = plan->probes->tally != NULL;
 	if (plan->lead)
 		like->lead = *plan->lead;
 	like->program.n_ops = p->n_ops;

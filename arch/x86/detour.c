@@ -79,7 +79,7 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 		used |= 1u << R_ACC;
 	if (probe->program->has_strings)
 		used |= 1u << R_END;
-	if (g->plan->frames)
+	if (g->plan->frames || probe->tally)
 		used |= 1u << R_END | 1u << R_ACC;
 	*ret_early =
 		first | (early.far || early.sums ? 1u << G_CX : 0) | (early.loads ? loads : 0);
@@ -128,6 +128,7 @@ static const struct gen_isa isa = {
 	.records = &gen64_records,
 	.numbers = &gen64_numbers,
 	.scan = &gen64_scan,
+	.tallies = &gen64_tallies,
 	.filters = &gen64_filters,
 	.check_plan = check_plan,
 	.check_program = x86_detour_check,

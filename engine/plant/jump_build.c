@@ -117,6 +117,7 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .kind = u->kind,
 						   .program = u->program,
 						   .filter = u->filter,
+						   .tally = u->tally,
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
@@ -238,6 +239,8 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.has = plant->code_has,
 		.self_at = claims_self_at(ps),
 		.claim = claims_code(ps),
+		.tally_at = ring_set_tally_at(plant->opt.rings),
+		.tally_slot = ring_set_tally_slot(plant->opt.rings),
 		.like = b->like,
 	};
 	int rc = find_code(b, site, &run_up, &plan, err);

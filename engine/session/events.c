@@ -13,6 +13,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
@@ -152,7 +153,8 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		if (live_tells(s, record)) {
-			deliver(batch, record);
+			if (!session_tally_took(s, record))
+				deliver(batch, record);
 			n++;
 		}
 		event_queue_next(s->out.queue);

@@ -219,6 +219,7 @@ struct ubp_session {
 	struct spare spare; /* to trace again, and to take out, what is planted */
 	struct session_out out;
 	struct session_stacks stacks;
+	struct session_tally *tally; /* tally.c; NULL: nothing counts */
 };
 
 #endif

@@ -32,6 +32,7 @@ void uprobe_put(struct uprobe *probe)
 	uprobe_put(probe->life.successor);
 	free(probe->program);
 	filter_free(probe->filter);
+	free(probe->tally);
 	free(probe->exits);
 	free(probe->no_exits);
 	free(probe->what);

@@ -140,6 +140,7 @@ struct uprobe {
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
+	struct tally_plan *tally; /* its hits are counted so; NULL: they are not */
 	bool asks_name; /* .program or .filter asks for the thread's name: detour_stops() */
 	struct uprobe_stats stats;
 };

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Hits that are counted where they happen (base/tally_table.h). The data is fetched to where it would be recorded, so all that
+ * reads the program is that of a record, and what cannot be counted becomes one: its head is written, which else is not, and it
+ * is complete. What was counted gives back the room.
+ */
+
+#include "arch/gen.h"
+#include "engine/base/tally_table.h"
+
+/* --- what can be counted ------------------------------------------------------------------- */
+
+static bool has_table(const struct tally_plan *tally)
+{
+	if (tally->n_values)
+		return true;
+	for (unsigned i = 0; i < tally->n_keys; i++)
+		if (tally_key_is_in_table(&tally->keys[i]))
+			return true;
+	return false;
+}
+
+const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program)
+{
+	bool has_string = false;
+
+	for (unsigned i = 0; i < tally->n_keys; i++) {
+		if (tally->keys[i].source != TALLY_STRING)
+			continue;
+		/* One more would have its bytes where the first one's last word is filled up. */
+		if (has_string || program->has_strings != 1)
+			return "several strings are fetched";
+		has_string = true;
+	}
+	if (tally_slot(tally) > TALLY_SLOT_MAX)
+		return "its entries are too large";
+	return NULL;
+}
+
+static bool is_done(const struct gen *g)
+{
+	const struct tally_plan *tally = g->probe->tally;
+
+	return tally && g->isa->tallies && g->plan->tally_at && !g->plan->frames &&
+	       !detour_why_no_tally(tally, g->probe->program) &&
+	       (has_table(tally) ? tally_slot(tally) <= g->plan->tally_slot
+				 : g->probe->number < TALLY_COUNTERS);
+}
+
+/* --- what becomes a record --------------------------------------------------------------- */
+
+static void put_lost(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->count_lost(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_undo(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+static void put_record(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->tallies->restore(g);
+	g->isa->records->head(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_full(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->tallies->restore(g);
+	g->isa->records->head(g);
+	g->isa->tallies->note_full(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_drop(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	if (g->plan->count_dropped)
+		g->isa->records->count_dropped(g);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+static void aside(struct gen *g, void (*put)(struct gen *g, const struct gen_aside *a),
+		  label_t at, label_t on, uint32_t max)
+{
+	gen_put_aside(g, &(struct gen_aside){ .put = put, .at = at, .on = on, .n = max });
+}
+
+/* --- a probe --------------------------------------------------------------------------------- */
+
+/* There is data to look at, for the filter or the key. */
+static void with_data(struct gen *g, label_t trap, size_t i, bool has_filter)
+{
+	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), lost = emit_label(&g->e);
+	label_t undo = emit_label(&g->e), drop = emit_label(&g->e), done = emit_label(&g->e);
+	const struct gen_records *isa = g->isa->records;
+	uint32_t max = gen_record_max(g);
+	bool passed;
+
+	isa->reserve(g, max, g->plan->lossless ? trap : lost);
+	if (!g->plan->lossless)
+		aside(g, put_lost, lost, done, max);
+	g->fail = undo;
+	gen_data(g);
+	passed = !has_filter || gen_filter_late(g, drop);
+	if (passed) {
+		g->out->filters_done |= 1u << i;
+		if (has_table(g->probe->tally))
+			g->isa->tallies->entry(g, full, cannot);
+		else
+			g->isa->tallies->count(g);
+		isa->give_back(g, max, done);
+	} else {
+		isa->head(g);
+		gen_record_end(g, max);
+	}
+	emit_set(&g->e, done);
+	if (has_filter)
+		aside(g, put_drop, drop, done, max);
+	if (passed && has_table(g->probe->tally)) {
+		aside(g, put_record, cannot, done, max);
+		aside(g, put_full, full, done, max);
+	}
+	aside(g, put_undo, undo, trap, max);
+}
+
+bool gen_tally(struct gen *g, label_t trap, size_t i)
+{
+	struct detour_early early;
+	bool has_filter;
+
+	if (!is_done(g))
+		return false;
+	early = gen_filter_look(g, g->probe);
+	has_filter = g->probe->filter && (early.unsure || early.loads);
+	g->fail = trap;
+	g->isa->records->find_thread(g);
+	if (has_table(g->probe->tally) || has_filter) {
+		with_data(g, trap, i, has_filter);
+	} else {
+		g->isa->tallies->count(g);
+		g->out->filters_done |= 1u << i;
+	}
+	return true;
+}

@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/tally.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "arch/detour.h"
+#include "engine/base/err.h"
+#include "engine/base/tally_table.h"
+#include "engine/define/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
+#include "engine/spec/spec.h"
+#include "engine/tally/tally.h"
+#include "engine/tally/text.h"
+#include "engine/ubp_tally.h"
+
+struct session_tally {
+	struct tally_text text;
+	struct tally_plan plan; /* of the first probe: what all have alike */
+	struct tally *taken;    /* of records, and of threads that have no ring any more */
+	struct ubp_tally {
+		const struct session_tally *of;
+		struct tally *all; /* with what the others have */
+	} now;
+};
+
+/* --- counting ---------------------------------------------------------------------------- */
+
+static void count_in(struct ubp_session *s, struct tally *tally, const struct ring_count *count)
+{
+	const struct uprobe *probe = live_probe(s, count->probe);
+
+	if (probe && probe->tally)
+		tally_count(tally, probe->tally, count);
+}
+
+static void on_counted(void *ctx, const struct ring_count *count)
+{
+	struct ubp_session *s = ctx;
+
+	count_in(s, s->tally->taken, count);
+}
+
+static void on_there(void *ctx, const struct ring_count *count)
+{
+	struct ubp_session *s = ctx;
+
+	count_in(s, s->tally->now.all, count);
+}
+
+bool session_tally_took(struct ubp_session *s, const struct event_record *record)
+{
+	const struct uprobe *probe;
+
+	if (!s->tally || record->kind != EVENT_HIT)
+		return false;
+	probe = live_probe(s, record->probe);
+	if (!probe || !probe->tally)
+		return false;
+	tally_record(s->tally->taken, probe->tally, record);
+	return true;
+}
+
+bool session_tally_is_on(const struct ubp_session *s)
+{
+	return s->tally;
+}
+
+void session_tally_free(struct ubp_session *s)
+{
+	if (!s->tally)
+		return;
+	tally_free(s->tally->taken);
+	tally_free(s->tally->now.all);
+	free(s->tally);
+	s->tally = NULL;
+}
+
+/* --- the plan ------------------------------------------------------------------------------ */
+
+static bool is_alike(const struct tally_plan *a, const struct tally_plan *b)
+{
+	for (unsigned i = 0; i < a->n_keys; i++)
+		if ((a->keys[i].source == TALLY_STRING) != (b->keys[i].source == TALLY_STRING))
+			return false;
+	for (unsigned i = 0; i < a->n_values; i++)
+		if (a->values[i].field.is_signed != b->values[i].field.is_signed)
+			return false;
+	return true;
+}
+
+static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct ubp_err *err)
+{
+	struct uprobe *probe = definitions_uprobe(s->defined, i);
+	struct tally_plan plan;
+	int rc = tally_text_bind(&t->text, definitions_spec(s->defined, i), &plan, err);
+
+	if (rc < 0)
+		return rc;
+	if (i == 0)
+		t->plan = plan;
+	else if (!is_alike(&t->plan, &plan))
+		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
+				definitions_spec(s->defined, i)->event);
+	probe->tally = malloc(sizeof(plan));
+	if (!probe->tally)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	*probe->tally = plan;
+	return 0;
+}
+
+int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
+{
+	size_t n = definitions_n(s->defined);
+	int rc = session_check_new(s, err);
+
+	if (rc == 0 && s->tally)
+		rc = ubp_fail(err, EBUSY, "the session counts already");
+	if (rc == 0 && n == 0)
+		rc = ubp_fail(err, EINVAL, "nothing is defined to be counted");
+	if (rc < 0)
+		return rc;
+	s->tally = calloc(1, sizeof(*s->tally));
+	if (!s->tally)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = tally_text_parse(text, &s->tally->text, err);
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = bind(s, s->tally, i, err);
+	if (rc == 0)
+		s->tally->taken = tally_new(&s->tally->plan, s->tally->text.size);
+	if (rc == 0 && !s->tally->taken)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc < 0)
+		session_tally_free(s);
+	else if (s->out.rings)
+		ring_set_tally(s->out.rings, tally_slot(&s->tally->plan), on_counted, s);
+	return rc;
+}
+
+const char *ubp_tally_explain(const struct ubp_session *s, size_t i)
+{
+	const struct uprobe *probe = definitions_uprobe(s->defined, i);
+	const char *why;
+
+	if (!probe->tally)
+		return NULL;
+	if (s->no_jumps || definitions_stop(s->defined, i))
+		return "counted at its stops";
+	why = detour_why_no_tally(probe->tally, probe->program);
+	return why ? "counted from its records" : "counted in the target";
+}
+
+/* --- what there is ------------------------------------------------------------------------- */
+
+const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
+{
+	struct session_tally *t = s->tally;
+
+	if (!t)
+		return NULL;
+	tally_free(t->now.all);
+	t->now.of = t;
+	t->now.all = tally_new(&t->plan, t->text.size);
+	if (!t->now.all)
+		return NULL;
+	tally_merge(t->now.all, t->taken);
+	if (s->out.rings)
+		ring_set_count(s->out.rings, on_there, s);
+	return &t->now;
+}
+
+size_t ubp_tally_n(const struct ubp_tally *tally)
+{
+	return tally_n(tally->all);
+}
+
+uint64_t ubp_tally_hits(const struct ubp_tally *tally)
+{
+	return tally_hits(tally->all);
+}
+
+uint64_t ubp_tally_dropped(const struct ubp_tally *tally)
+{
+	return tally_dropped(tally->all);
+}
+
+static enum ubp_tally_kind kind_of(const struct tally_key *key)
+{
+	if (key->source == TALLY_STRING || key->source == TALLY_COMM)
+		return UBP_TALLY_STRING;
+	if (key->source == TALLY_EVENT)
+		return UBP_TALLY_PROBE;
+	if (key->scale == TALLY_LOG2)
+		return UBP_TALLY_LOG2;
+	if (key->scale == TALLY_BUCKETS)
+		return UBP_TALLY_BUCKETS;
+	return key->field.is_signed ? UBP_TALLY_SIGNED : UBP_TALLY_NUMBER;
+}
+
+void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row *ret)
+{
+	const struct session_tally *t = tally->of;
+	struct tally_row row;
+
+	tally_row(tally->all, i, &row);
+	*ret = (struct ubp_tally_row){
+		.n_keys = t->plan.n_keys, .n_values = t->plan.n_values, .hits = row.hits
+	};
+	for (unsigned k = 0; k < t->plan.n_keys; k++)
+		ret->keys[k] = (struct ubp_tally_part){
+			.kind = kind_of(&t->plan.keys[k]),
+			.number = row.keys[k].number,
+			.width = t->plan.keys[k].bucket,
+			.text = row.keys[k].text,
+			.name = t->text.keys[k].name,
+		};
+	for (unsigned k = 0; k < t->plan.n_values; k++)
+		ret->values[k] = (struct ubp_tally_part){
+			.kind = t->plan.values[k].field.is_signed ? UBP_TALLY_SIGNED
+								  : UBP_TALLY_NUMBER,
+			.number = row.values[k],
+			.name = t->text.values[k].name,
+		};
+}
