@@ -325,7 +325,20 @@ static const struct cli_option table[] = {
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'D', "delay", "MS", .set = set_delay,
 	  .help = "record nothing for MS milliseconds; -1: until --control says so" },
-	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 'n', NULL, "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 0, "count", "KEY[,KEY]", .is_attached = true, .set = tally_set_count,
+	  .help = "count hits, print no events: by event, or by KEY, each an argument,\n"
+		  "comm, pid, tid, cpu or event. --count=NUMBER is -n" },
+	{ 0, "hist", "ARG[:STEP]", .is_attached = true, .set = tally_set_hist,
+	  .help = "count hits by powers of two of ARG, or in steps of STEP; without\n"
+		  "ARG by the first argument" },
+	{ 0, "sum", "ARG", .set = tally_set_sum,
+	  .help = "sum, least, most and mean of ARG, by event" },
+	{ 0, "by", "KEY[,KEY]", .set = tally_set_by,
+	  .help = "--hist, --sum: for each KEY, in place of each event" },
+	{ 0, "top", "N", .set = tally_set_top, .help = "of what is counted, the N largest" },
+	{ 0, "every", "SECS", .set = tally_set_every,
+	  .help = "print what is counted each SECS seconds, not only at the end" },
 	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), by libunwind\n"
@@ -463,6 +476,10 @@ int trace_options_check(const struct trace_options *o)
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	if (tally_is_wanted(&o->tally) && o->ends.count)
+		return cli_usage_error("-n is for events: it excludes --count, --hist and --sum");
+	if (tally_check(&o->tally) != CLI_OK)
+		return CLI_USAGE;
 	return check_filter_word(o);
 }
 

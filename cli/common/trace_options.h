@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/common/option.h"
+#include "cli/common/tally.h"
 #include "engine/ubp.h"
 #include "engine/ubp_sink.h"
 
@@ -105,6 +106,7 @@ struct trace_options {
 	struct target_options who;
 	struct debug_options debug;
 	struct budget_options budget;
+	struct tally_options tally;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -41,6 +42,8 @@ struct run {
 	int signal_fd;
 	struct control control;
 	uint64_t deadline_ns; /* 0: none */
+	struct tally_print tally;
+	uint64_t tally_ns;    /* when what is counted is printed next; 0: at the end */
 	uint64_t delay_ns;    /* when probes that are off are switched on; 0: no more */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
@@ -287,21 +290,40 @@ static int look_at_delay(struct run *run)
 	return -1;
 }
 
+/* The same of what is counted. */
+static int look_at_tally(struct run *run)
+{
+	int left = time_left_ms(run->tally_ns);
+
+	if (left != 0)
+		return left;
+	tally_print(&run->tally, &run->out, false);
+	while (run->tally_ns <= now_ns())
+		run->tally_ns += run->opt->tally.every_ns;
+	return time_left_ms(run->tally_ns);
+}
+
+static int sooner(int a, int b)
+{
+	return a >= 0 && (b < 0 || a < b) ? a : b;
+}
+
 static void trace(struct run *run)
 {
-	int left, delay;
+	int left, delay, tally;
 
 	for (;;) {
 		delay = look_at_delay(run);
 		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
 			return;
+		tally = look_at_tally(run);
 		if (!output_flush(&run->out) || run->ending || has_count(run))
 			return;
 		left = time_left_ms(run->deadline_ns);
 		if (left == 0 || ubp_is_done(run->session))
 			return;
 		wait_for_something(run, ubp_fd(run->session),
-				   delay >= 0 && (left < 0 || delay < left) ? delay : left);
+				   sooner(tally, sooner(delay, left)));
 	}
 }
 
@@ -336,6 +358,8 @@ static void print_rest(struct run *run)
 		add_lost(run);
 	text = ubp_sink_end(run->sink, &len);
 	output_add(&run->out, text, len);
+	if (tally_is_wanted(&run->opt->tally))
+		tally_print(&run->tally, &run->out, true);
 	tell_untold(run);
 	if (!run->opt->command)
 		say_end(run);
@@ -396,6 +420,8 @@ static int run_started(struct run *run)
 	run->out.hold = run->opt->ends.duration != NULL;
 	if (run->opt->ends.duration)
 		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
+	if (run->opt->tally.every_ns)
+		run->tally_ns = now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
 		run->delay_ns = now_ns() + run->opt->steer.delay_ns;
 	trace(run);
@@ -486,7 +512,13 @@ static int run_to(struct run *run)
 
 int trace_run(struct ubp_session *session, const struct trace_options *options)
 {
-	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	struct run run = { .opt = options,
+			   .session = session,
+			   .signal_fd = -1,
+			   .tally = { .opt = &options->tally,
+				      .session = session,
+				      .json = options->form.is_data,
+				      .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 } };
 	int status = control_open(&run.control, options->steer.control);
 
 	if (status != CLI_OK)

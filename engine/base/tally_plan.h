@@ -63,6 +63,7 @@ struct tally_value {
 
 struct tally_plan {
 	unsigned n_keys, n_values;
+	uint32_t event; /* what TALLY_EVENT is: several probes may have one */
 	struct tally_key keys[TALLY_KEYS];
 	struct tally_value values[TALLY_VALUES];
 };

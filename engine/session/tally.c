@@ -9,6 +9,7 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
+#include "engine/base/map.h"
 #include "engine/base/tally_table.h"
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
@@ -93,7 +94,32 @@ static bool is_alike(const struct tally_plan *a, const struct tally_plan *b)
 	return true;
 }
 
-static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct ubp_err *err)
+static uint64_t hash_text(uint64_t hash, const char *text)
+{
+	for (; *text; text++)
+		hash = tally_hash(hash, (unsigned char)*text);
+	return hash;
+}
+
+/* The first probe of the same event, which may have several places. */
+static uint32_t event_of(const struct ubp_session *s, struct map *events, size_t i)
+{
+	const struct spec_probe *spec = definitions_spec(s->defined, i), *first;
+	uint64_t hash = hash_text(hash_text(0, spec->group), spec->event);
+	size_t known = (size_t)(uintptr_t)map_get(events, hash);
+
+	if (known) {
+		first = definitions_spec(s->defined, known - 1);
+		if (strcmp(first->group, spec->group) == 0 &&
+		    strcmp(first->event, spec->event) == 0)
+			return (uint32_t)known - 1;
+	}
+	(void)map_put(events, hash, (void *)(uintptr_t)(i + 1));
+	return (uint32_t)i;
+}
+
+static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct map *events,
+		struct ubp_err *err)
 {
 	struct uprobe *probe = definitions_uprobe(s->defined, i);
 	struct tally_plan plan;
@@ -101,6 +127,7 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 
 	if (rc < 0)
 		return rc;
+	plan.event = event_of(s, events, i);
 	if (i == 0)
 		t->plan = plan;
 	else if (!is_alike(&t->plan, &plan))
@@ -116,6 +143,7 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 {
 	size_t n = definitions_n(s->defined);
+	struct map events = { 0 };
 	int rc = session_check_new(s, err);
 
 	if (rc == 0 && s->tally)
@@ -129,7 +157,8 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	rc = tally_text_parse(text, &s->tally->text, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = bind(s, s->tally, i, err);
+		rc = bind(s, s->tally, i, &events, err);
+	map_free(&events);
 	if (rc == 0)
 		s->tally->taken = tally_new(&s->tally->plan, s->tally->text.size);
 	if (rc == 0 && !s->tally->taken)

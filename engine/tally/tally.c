@@ -280,7 +280,7 @@ void tally_record(struct tally *t, const struct tally_plan *its, const struct ev
 			add_number(&c, (uint32_t)record->tid);
 			break;
 		case TALLY_EVENT:
-			add_number(&c, record->probe);
+			add_number(&c, its->event);
 			break;
 		}
 	}
@@ -319,7 +319,7 @@ void tally_count(struct tally *t, const struct tally_plan *its, const struct rin
 			add_number(&c, (uint32_t)count->tid);
 			break;
 		case TALLY_EVENT:
-			add_number(&c, count->probe);
+			add_number(&c, its->event);
 			break;
 		}
 	}
