@@ -71,22 +71,12 @@ static struct made *made_of(struct detour_like *like, const struct detour_plan *
 	return &like->made[(hash ^ hash >> 6) % KINDS];
 }
 
-/* By a key that tables have, or values. */
-static bool has_table(const struct tally_plan *tally)
-{
-	unsigned n = tally ? tally->n_values : 0;
-
-	for (unsigned i = 0; tally && i < tally->n_keys; i++)
-		n += tally_key_is_in_table(&tally->keys[i]);
-	return n != 0;
-}
-
 /* Is all that its code depends on in what is compared, or in a mark? */
 static bool is_plain(const struct detour_plan *plan)
 {
 	const struct detour_probe *probe = plan->probes;
 
-	return plan->n_probes == 1 && !has_table(probe->tally) &&
+	return plan->n_probes == 1 && !(probe->tally && tally_has_table(probe->tally)) &&
 	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN && !probe->filter &&
 	       probe->program->n_ops <= OPS_MAX && detour_cells(probe->program) == 0 &&
 	       !plan->run_up && !plan->frames && !plan->scans && !plan->asks && !plan->stops;

@@ -12,16 +12,6 @@
 
 /* --- what can be counted ------------------------------------------------------------------- */
 
-static bool has_table(const struct tally_plan *tally)
-{
-	if (tally->n_values)
-		return true;
-	for (unsigned i = 0; i < tally->n_keys; i++)
-		if (tally_key_is_in_table(&tally->keys[i]))
-			return true;
-	return false;
-}
-
 const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program)
 {
 	bool has_string = false;
@@ -45,7 +35,7 @@ static bool is_done(const struct gen *g)
 
 	return tally && g->isa->tallies && g->plan->tally_at && !g->plan->frames &&
 	       !detour_why_no_tally(tally, g->probe->program) &&
-	       (has_table(tally) ? tally_slot(tally) <= g->plan->tally_slot
+	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally_slot
 				 : g->probe->number < TALLY_COUNTERS);
 }
 
@@ -116,7 +106,7 @@ static void with_data(struct gen *g, label_t trap, size_t i, bool has_filter)
 	passed = !has_filter || gen_filter_late(g, drop);
 	if (passed) {
 		g->out->filters_done |= 1u << i;
-		if (has_table(g->probe->tally))
+		if (tally_has_table(g->probe->tally))
 			g->isa->tallies->entry(g, full, cannot);
 		else
 			g->isa->tallies->count(g);
@@ -128,7 +118,7 @@ static void with_data(struct gen *g, label_t trap, size_t i, bool has_filter)
 	emit_set(&g->e, done);
 	if (has_filter)
 		aside(g, put_drop, drop, done, max);
-	if (passed && has_table(g->probe->tally)) {
+	if (passed && tally_has_table(g->probe->tally)) {
 		aside(g, put_record, cannot, done, max);
 		aside(g, put_full, full, done, max);
 	}
@@ -146,7 +136,7 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 	has_filter = g->probe->filter && (early.unsure || early.loads);
 	g->fail = trap;
 	g->isa->records->find_thread(g);
-	if (has_table(g->probe->tally) || has_filter) {
+	if (tally_has_table(g->probe->tally) || has_filter) {
 		with_data(g, trap, i, has_filter);
 	} else {
 		g->isa->tallies->count(g);

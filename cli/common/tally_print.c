@@ -32,20 +32,13 @@ struct table {
 /* What an arg counts, as far as its definition tells: $duration, or a name that speaks of bytes. */
 static enum unit unit_of(struct ubp_session *session, const char *name)
 {
-	static const char *const bytes[] = { "size", "bytes", "len", "length", "count_bytes" };
-	const char *listing = ubp_probe_listing(session, 0), *at = listing;
-	size_t len = strlen(name);
+	static const char *const bytes[] = { "size", "bytes", "len", "length", "nbytes" };
+	const char *listing = ubp_probe_listing(session, 0);
+	char text[128];
 
-	if (strcmp(name, "$duration") == 0)
+	(void)snprintf(text, sizeof(text), " %s=$duration", name);
+	if (listing && strstr(listing, text))
 		return UNIT_NS;
-	while (listing && (at = strchr(at, '='))) {
-		at++;
-		if (strncmp(at, "$duration", 9) != 0)
-			continue;
-		if ((size_t)(at - 1 - listing) > len && at[-2 - (long)len] == ' ' &&
-		    memcmp(at - 1 - len, name, len) == 0)
-			return UNIT_NS;
-	}
 	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
 		if (strcmp(name, bytes[i]) == 0)
 			return UNIT_BYTES;

@@ -74,6 +74,16 @@ static inline bool tally_key_is_in_table(const struct tally_key *key)
 	return key->source <= TALLY_CPU;
 }
 
+/* Does it take an entry in a table? Else a counter does. */
+static inline bool tally_has_table(const struct tally_plan *plan)
+{
+	unsigned n = plan->n_values;
+
+	for (unsigned i = 0; i < plan->n_keys; i++)
+		n += tally_key_is_in_table(&plan->keys[i]);
+	return n != 0;
+}
+
 static inline uint64_t tally_scaled(const struct tally_key *key, uint64_t value)
 {
 	switch (key->scale) {

@@ -4,6 +4,7 @@
 #include "engine/session/tally.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,7 @@
 struct session_tally {
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
+	bool needs_rings;
 	struct tally *taken;    /* of records, and of threads that have no ring any more */
 	struct ubp_tally {
 		const struct session_tally *of;
@@ -71,6 +73,11 @@ bool session_tally_is_on(const struct ubp_session *s)
 	return s->tally;
 }
 
+bool session_tally_needs_rings(const struct ubp_session *s)
+{
+	return s->tally && (s->tally->needs_rings || s->opt.stack != UBP_STACK_NONE);
+}
+
 void session_tally_free(struct ubp_session *s)
 {
 	if (!s->tally)
@@ -118,6 +125,16 @@ static uint32_t event_of(const struct ubp_session *s, struct map *events, size_t
 	return (uint32_t)i;
 }
 
+/* An arg that was told by its number is shown by its name. */
+static void name_keys(struct tally_text *text, const struct tally_plan *plan,
+		      const struct spec_probe *spec)
+{
+	for (unsigned i = 0; i < plan->n_keys; i++)
+		if (plan->keys[i].source <= TALLY_STRING)
+			(void)snprintf(text->keys[i].shown, sizeof(text->keys[i].shown), "%s",
+				       spec->args[plan->keys[i].field.arg].name);
+}
+
 static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct map *events,
 		struct ubp_err *err)
 {
@@ -129,10 +146,14 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 		return rc;
 	plan.event = event_of(s, events, i);
 	if (i == 0)
+		name_keys(&t->text, &plan, definitions_spec(s->defined, 0));
+	if (i == 0)
 		t->plan = plan;
 	else if (!is_alike(&t->plan, &plan))
 		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
 				definitions_spec(s->defined, i)->event);
+	t->needs_rings |= tally_has_table(&plan) || i >= TALLY_COUNTERS || probe->filter ||
+			  definitions_spec(s->defined, i)->n_args;
 	probe->tally = malloc(sizeof(plan));
 	if (!probe->tally)
 		return ubp_fail(err, ENOMEM, "out of memory");
@@ -245,7 +266,8 @@ void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row
 			.number = row.keys[k].number,
 			.width = t->plan.keys[k].bucket,
 			.text = row.keys[k].text,
-			.name = t->text.keys[k].name,
+			.name = t->text.keys[k].shown[0] ? t->text.keys[k].shown
+							 : t->text.keys[k].name,
 		};
 	for (unsigned k = 0; k < t->plan.n_values; k++)
 		ret->values[k] = (struct ubp_tally_part){

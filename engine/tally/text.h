@@ -27,6 +27,7 @@ struct tally_text {
 	size_t size; /* 0: not given */
 	struct tally_text_key {
 		char name[TALLY_NAME_MAX + 1];
+		char shown[TALLY_NAME_MAX + 1]; /* "": by .name; set by who binds it */
 		enum tally_scale scale;
 		uint64_t bucket;
 	} keys[TALLY_KEYS];
