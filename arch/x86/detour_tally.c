@@ -346,8 +346,11 @@ static void entry(struct gen *g, label_t full, label_t cannot)
 
 static void restore(struct gen *g)
 {
-	if (g->probe->program->has_strings)
-		emit_rm(&g->e, OP_LOAD | OP_W, R_END, frame(FRAME_TALLY_END));
+	const struct tally_plan *tally = g->probe->tally;
+
+	for (unsigned i = 0; i < tally->n_keys; i++)
+		if (tally->keys[i].source == TALLY_STRING)
+			emit_rm(&g->e, OP_LOAD | OP_W, R_END, frame(FRAME_TALLY_END));
 }
 
 static void note_full(struct gen *g)

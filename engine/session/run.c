@@ -77,7 +77,7 @@ static int begin_planting(struct ubp_session *s)
 	const struct plant_options opt = {
 		.step = s->opt.mode == UBP_MODE_STEP,
 		.force = s->opt.force,
-		.lossless = s->opt.lossless || session_tally_needs_rings(s),
+		.lossless = s->opt.lossless || session_tally_is_on(s),
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,

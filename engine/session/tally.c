@@ -23,7 +23,6 @@
 struct session_tally {
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
-	bool needs_rings;
 	struct tally *taken;    /* of records, and of threads that have no ring any more */
 	struct ubp_tally {
 		const struct session_tally *of;
@@ -71,11 +70,6 @@ bool session_tally_took(struct ubp_session *s, const struct event_record *record
 bool session_tally_is_on(const struct ubp_session *s)
 {
 	return s->tally;
-}
-
-bool session_tally_needs_rings(const struct ubp_session *s)
-{
-	return s->tally && (s->tally->needs_rings || s->opt.stack != UBP_STACK_NONE);
 }
 
 void session_tally_free(struct ubp_session *s)
@@ -152,8 +146,6 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 	else if (!is_alike(&t->plan, &plan))
 		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
 				definitions_spec(s->defined, i)->event);
-	t->needs_rings |= tally_has_table(&plan) || i >= TALLY_COUNTERS || probe->filter ||
-			  definitions_spec(s->defined, i)->n_args;
 	probe->tally = malloc(sizeof(plan));
 	if (!probe->tally)
 		return ubp_fail(err, ENOMEM, "out of memory");
