@@ -43,8 +43,15 @@ static void count_in(struct ubp_session *s, struct tally *tally, const struct ri
 static void on_counted(void *ctx, const struct ring_count *count)
 {
 	struct ubp_session *s = ctx;
+	struct uprobe *probe = live_probe(s, count->probe);
 
 	count_in(s, s->tally->taken, count);
+	if (!probe)
+		return;
+	__atomic_store_n(&probe->stats.ring_hits, probe->stats.ring_hits + count->hits,
+			 __ATOMIC_RELAXED);
+	__atomic_store_n(&probe->stats.ring_passed, probe->stats.ring_passed + count->hits,
+			 __ATOMIC_RELAXED);
 }
 
 static void on_there(void *ctx, const struct ring_count *count)
