@@ -63,8 +63,10 @@ struct gen_aside {
 	label_t at, on; /* where it begins, where it goes on */
 	label_t other;  /* what .put makes of it */
 	uint32_t n;     /* the same */
-	label_t fail;   /* gen.fail, and .probe, as they were */
+	bool is_full;   /* gen_tally.c */
+	label_t fail;   /* gen.fail, .probe, .clobbered as they were */
 	const struct detour_probe *probe;
+	uint32_t clobbered;
 };
 
 /* Where an arg's data is made that of a fault, or an array's strings are read by calls; then to .next. */
@@ -398,6 +400,10 @@ uint32_t gen_record_max(const struct gen *g);
 
 /* As gen_record(), for a probe that counts. False: it records its hits. */
 bool gen_tally(struct gen *g, label_t trap, size_t i);
+/* Does it do nothing but count? */
+bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe);
+/* What makes the value of a field without the program's memory, where all args of the plan are such. NULL: it is in the record. */
+const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field);
 
 /* --- gen_data.c ----------------------------------------------------------------------- */
 

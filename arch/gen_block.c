@@ -81,6 +81,7 @@ void gen_put_aside(struct gen *g, const struct gen_aside *aside)
 	*its = *aside;
 	its->fail = g->fail;
 	its->probe = g->probe;
+	its->clobbered = g->clobbered;
 }
 
 static void put_claim(struct gen *g, const struct gen_aside *a)
@@ -422,6 +423,7 @@ static void put_asides(struct gen *g)
 
 		g->fail = aside.fail;
 		g->probe = aside.probe;
+		g->clobbered = aside.clobbered;
 		aside.put(g, &aside);
 	}
 }

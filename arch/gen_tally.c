@@ -29,14 +29,45 @@ const char *detour_why_no_tally(const struct tally_plan *tally, const struct fet
 	return NULL;
 }
 
-static bool is_done(const struct gen *g)
+static bool is_done(const struct gen *g, const struct detour_probe *probe)
 {
-	const struct tally_plan *tally = g->probe->tally;
+	const struct tally_plan *tally = probe->tally;
 
 	return tally && g->isa->tallies && g->plan->tally_at && !g->plan->frames &&
-	       !detour_why_no_tally(tally, g->probe->program) &&
+	       !detour_why_no_tally(tally, probe->program) &&
 	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally_slot
-				 : g->probe->number < TALLY_COUNTERS);
+				       : probe->number < TALLY_COUNTERS);
+}
+
+/* Does the filter look at the record? */
+static bool has_late_filter(const struct gen *g, const struct detour_probe *probe)
+{
+	struct detour_early early = gen_filter_look(g, probe);
+
+	return probe->filter && (early.unsure || early.loads);
+}
+
+bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe)
+{
+	return is_done(g, probe) && !tally_has_table(probe->tally) && !has_late_filter(g, probe);
+}
+
+/* Nothing of it is read from memory: then there is no record, until one is needed. */
+static bool is_quick(const struct gen *g)
+{
+	return !detour_needs_acc(g->probe->program) && !has_late_filter(g, g->probe);
+}
+
+const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field)
+{
+	const struct fetch_program *program = g->probe->program;
+	const struct fetch_op *op = program->ops;
+
+	if (!is_quick(g))
+		return NULL;
+	while (op < detour_end_of(program) && detour_store_of(op)->at != field->at)
+		op = detour_store_of(op) + 1;
+	return op;
 }
 
 /* --- what becomes a record --------------------------------------------------------------- */
@@ -90,8 +121,9 @@ static void aside(struct gen *g, void (*put)(struct gen *g, const struct gen_asi
 /* --- a probe --------------------------------------------------------------------------------- */
 
 /* There is data to look at, for the filter or the key. */
-static void with_data(struct gen *g, label_t trap, size_t i, bool has_filter)
+static void with_data(struct gen *g, label_t trap, size_t i)
 {
+	bool has_filter = has_late_filter(g, g->probe);
 	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), lost = emit_label(&g->e);
 	label_t undo = emit_label(&g->e), drop = emit_label(&g->e), done = emit_label(&g->e);
 	const struct gen_records *isa = g->isa->records;
@@ -125,22 +157,59 @@ static void with_data(struct gen *g, label_t trap, size_t i, bool has_filter)
 	aside(g, put_undo, undo, trap, max);
 }
 
+/* All of it, as gen_record() has it. */
+static void put_whole(struct gen *g, const struct gen_aside *a)
+{
+	const struct gen_records *isa = g->isa->records;
+	label_t lost = emit_label(&g->e);
+
+	emit_set(&g->e, a->at);
+	isa->reserve(g, a->n, g->plan->lossless ? a->other : lost);
+	isa->head(g);
+	if (a->is_full)
+		g->isa->tallies->note_full(g);
+	gen_data(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+	emit_set(&g->e, lost);
+	isa->count_lost(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void quickly(struct gen *g, label_t trap, size_t i)
+{
+	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), done = emit_label(&g->e);
+	label_t undo = emit_label(&g->e);
+	struct gen_aside whole = {
+		.put = put_whole, .on = done, .other = trap, .n = gen_record_max(g)
+	};
+
+	g->isa->tallies->entry(g, full, cannot);
+	emit_set(&g->e, done);
+	g->out->filters_done |= 1u << i;
+	g->fail = undo;
+	whole.at = full;
+	whole.is_full = true;
+	gen_put_aside(g, &whole);
+	whole.at = cannot;
+	whole.is_full = false;
+	gen_put_aside(g, &whole);
+	aside(g, put_undo, undo, trap, whole.n);
+}
+
 bool gen_tally(struct gen *g, label_t trap, size_t i)
 {
-	struct detour_early early;
-	bool has_filter;
-
-	if (!is_done(g))
+	if (!is_done(g, g->probe))
 		return false;
-	early = gen_filter_look(g, g->probe);
-	has_filter = g->probe->filter && (early.unsure || early.loads);
 	g->fail = trap;
 	g->isa->records->find_thread(g);
-	if (tally_has_table(g->probe->tally) || has_filter) {
-		with_data(g, trap, i, has_filter);
-	} else {
+	if (gen_tally_is_bare(g, g->probe)) {
 		g->isa->tallies->count(g);
 		g->out->filters_done |= 1u << i;
+	} else if (is_quick(g)) {
+		quickly(g, trap, i);
+	} else {
+		with_data(g, trap, i);
 	}
 	return true;
 }

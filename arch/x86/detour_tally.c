@@ -25,7 +25,6 @@
 #define FRAME_TEXT       FRAME_FROM /* a string: where it is, and its bytes with the NUL */
 #define FRAME_TEXT_LEN   FRAME_TO
 #define FRAME_TALLY_END  FRAME_START /* R_END */
-#define FRAME_TALLY_HASH FRAME_WORD
 
 #define WORD_AT(n) ((int32_t)sizeof(struct tally_entry) + 8 * (int32_t)(n))
 
@@ -56,10 +55,11 @@ static void count(struct gen *g)
 
 /* --- numbers --------------------------------------------------------------------------------- */
 
+/* rcx. What needs no memory of the program is not in a record: rax, on the way. */
 static void load_field(struct gen *g, const struct tally_field *field)
 {
-	struct emit_mem mem = x86_data_at(g, field->at);
-	unsigned op = x86_load_op(field->size);
+	const struct fetch_op *source = gen_tally_source(g, field);
+	unsigned op = source ? OP_LOAD | OP_W : x86_load_op(field->size);
 
 	if (field->is_signed && field->size == 1)
 		op = OP_MOVSX8 | OP_W;
@@ -67,7 +67,12 @@ static void load_field(struct gen *g, const struct tally_field *field)
 		op = OP_MOVSX2 | OP_W;
 	else if (field->is_signed && field->size == 4)
 		op = 0x63 | OP_W; /* movslq */
-	emit_rm(&g->e, op, R_WORD, mem);
+	if (!source) {
+		emit_rm(&g->e, op, R_WORD, x86_data_at(g, field->at));
+		return;
+	}
+	gen_value(g, source);
+	emit_rr(&g->e, op, R_WORD, G_AX);
 }
 
 static void scale_log2(struct emit *e)
@@ -91,13 +96,11 @@ static void scale_buckets(struct emit *e, uint64_t bucket)
 			emit_shift(e, OP_W, SHIFT_R, R_WORD, (uint8_t)__builtin_ctzll(bucket));
 		return;
 	}
-	emit_rm(e, OP_STORE | OP_W, G_AX, frame(FRAME_TALLY_HASH));
 	emit_rr(e, OP_LOAD | OP_W, G_AX, R_WORD);
 	emit_rr(e, OP_XOR, G_DX, G_DX);
 	emit_imm(e, R_WORD, bucket);
 	emit_rr(e, 0xf7 | OP_W, 6, R_WORD); /* div */
 	emit_rr(e, OP_LOAD | OP_W, R_WORD, G_AX);
-	emit_rm(e, OP_LOAD | OP_W, G_AX, frame(FRAME_TALLY_HASH));
 }
 
 /* rcx, or to @cannot. */
@@ -160,9 +163,28 @@ static void hash_text(struct gen *g, const struct tally_key *key, label_t cannot
 	emit_jcc(e, COND_G, loop);
 }
 
+/* Those of the key, to the frame, while rax is free; returns the last one's place in the key. */
+static unsigned load_numbers(struct gen *g, label_t cannot)
+{
+	const struct tally_plan *tally = g->probe->tally;
+	unsigned last = 0;
+
+	for (unsigned i = 0; i < tally->n_keys; i++) {
+		const struct tally_key *key = &tally->keys[i];
+
+		if (key->source == TALLY_STRING || !tally_key_is_in_table(key))
+			continue;
+		load_number(g, key, cannot);
+		emit_rm(&g->e, OP_STORE | OP_W, R_WORD, frame(FRAME_NUMBER(i)));
+		last = i;
+	}
+	return last;
+}
+
 static void hash_key(struct gen *g, label_t cannot)
 {
 	const struct tally_plan *tally = g->probe->tally;
+	unsigned last = load_numbers(g, cannot);
 	struct emit *e = &g->e;
 
 	emit_imm(e, R_TAG, tally_hash(0, g->probe->number));
@@ -172,8 +194,9 @@ static void hash_key(struct gen *g, label_t cannot)
 		if (key->source == TALLY_STRING) {
 			hash_text(g, key, cannot);
 		} else if (tally_key_is_in_table(key)) {
-			load_number(g, key, cannot);
-			emit_rm(e, OP_STORE | OP_W, R_WORD, frame(FRAME_NUMBER(i)));
+			/* The last one is there, if nothing came in between. */
+			if (i != last || i != 0)
+				emit_rm(e, OP_LOAD | OP_W, R_WORD, frame(FRAME_NUMBER(i)));
 			emit_imm(e, G_DX, TALLY_HASH_MUL);
 			hash_word(e, G_DX);
 		}
