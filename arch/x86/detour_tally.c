@@ -124,6 +124,17 @@ static void load_number(struct gen *g, const struct tally_key *key, label_t cann
 		scale_buckets(e, key->bucket);
 }
 
+/* A string is looked at, which takes the register that tells where the record ends. */
+static bool needs_end(const struct gen *g)
+{
+	const struct tally_plan *tally = g->probe->tally;
+
+	for (unsigned i = 0; i < tally->n_keys; i++)
+		if (tally->keys[i].source == TALLY_STRING)
+			return true;
+	return false;
+}
+
 /* --- the hash ---------------------------------------------------------------------------------- */
 
 /* rcx into it, with the multiplier in @mul. Clobbers rcx. */
@@ -142,7 +153,6 @@ static void hash_text(struct gen *g, const struct tally_key *key, label_t cannot
 	struct emit *e = &g->e;
 	label_t loop;
 
-	emit_rm(e, OP_STORE | OP_W, R_END, frame(FRAME_TALLY_END));
 	emit_rm(e, OP_LOAD, G_CX, x86_data_at(g, key->field.at));
 	emit_rr(e, OP_LOAD, G_DX, G_CX);
 	emit_alu(e, 0, ALU_AND, G_CX, 0xffff);
@@ -348,6 +358,8 @@ static void entry(struct gen *g, label_t full, label_t cannot)
 	label_t loop, other = emit_label(e), differs = emit_label(e), found = emit_label(e);
 	unsigned n;
 
+	if (needs_end(g))
+		emit_rm(e, OP_STORE | OP_W, R_END, frame(FRAME_TALLY_END));
 	hash_key(g, cannot);
 	find_place(g);
 	loop = emit_here(e);
@@ -369,11 +381,8 @@ static void entry(struct gen *g, label_t full, label_t cannot)
 
 static void restore(struct gen *g)
 {
-	const struct tally_plan *tally = g->probe->tally;
-
-	for (unsigned i = 0; i < tally->n_keys; i++)
-		if (tally->keys[i].source == TALLY_STRING)
-			emit_rm(&g->e, OP_LOAD | OP_W, R_END, frame(FRAME_TALLY_END));
+	if (needs_end(g))
+		emit_rm(&g->e, OP_LOAD | OP_W, R_END, frame(FRAME_TALLY_END));
 }
 
 static void note_full(struct gen *g)
