@@ -31,7 +31,7 @@
 #include "engine/base/fetch_op.h"
 #include "engine/base/filter_program.h"
 #include "engine/base/probe_kind.h"
-#include "engine/base/tally_plan.h"
+#include "engine/base/tally_table.h"
 
 #define UBP_WINDOW_INSNS 8
 #define UBP_WINDOW_MAX   24 /* bytes */
@@ -239,8 +239,8 @@ struct detour_plan {
 	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
 	 */
 	bool reads;
-	/* From a ring's start, where its thread counts (base/tally_table.h), and bytes of an entry there; 0: all is recorded. */
-	uint32_t tally_at, tally_slot;
+	/* Where threads count (base/tally_table.h). None: all is recorded. */
+	struct tally_place tally;
 	struct detour_like *like; /* of those that are made one after the other; NULL: of none */
 };
 

@@ -180,8 +180,23 @@ struct gen_scan {
 	const struct gen_bell *bell; /* NULL: it makes none that ask */
 };
 
+/* Counting (base/tally_table.h). */
+struct gen_tallies {
+	/* The probe's counter. */
+	void (*count)(struct gen *g);
+	/*
+	 * The entry of what is in the record, which is not complete; or to @full, where there is no room for one, or @cannot. Then there, one hit
+	 * more, and values.
+	 */
+	void (*entry)(struct gen *g, label_t full, label_t cannot);
+	/* At such labels: what the record needs is where it was. A head says that there was no room. */
+	void (*restore)(struct gen *g);
+	void (*note_full)(struct gen *g);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
 	bool has_marks; /* what changes from one detour to the next is said (emit_mark()), all of it */
@@ -297,20 +312,6 @@ enum gen_way {
 	GEN_RET,    /* the same, in front of a ret */
 };
 
-/* Counting (base/tally_table.h). */
-struct gen_tallies {
-	/* The probe's counter. */
-	void (*count)(struct gen *g);
-	/*
-	 * The entry of what is in the record, which is not complete; or to @full, where there is no room for one, or @cannot. Then there, one hit
-	 * more, and values.
-	 */
-	void (*entry)(struct gen *g, label_t full, label_t cannot);
-	/* At such labels: what the record needs is where it was. A head says that there was no room. */
-	void (*restore)(struct gen *g);
-	void (*note_full)(struct gen *g);
-};
-
 struct gen_isa {
 	unsigned bits;
 	uint8_t fill;      /* what stands where nothing does */
@@ -323,7 +324,6 @@ struct gen_isa {
 	const struct gen_numbers *numbers;
 	const struct gen_strings *strings;
 	const struct gen_stacks *stacks;
-	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	const struct gen_scan *scan; /* NULL: it makes no such detours */
 	const struct gen_filters *filters;
 	/* --- before anything is written */

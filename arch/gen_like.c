@@ -116,7 +116,7 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->trampoline == b->trampoline &&
 	       a->leaves_kernel_return == b->leaves_kernel_return &&
 	       a->self_at == b->self_at && a->claim == b->claim && a->has == b->has &&
-	       a->reads == b->reads && a->tally_at == b->tally_at &&
+	       a->reads == b->reads && a->tally.at == b->tally.at &&
 	       like->counts == (b->probes->tally != NULL) &&
 	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
 }
@@ -141,7 +141,7 @@ static bool set_mark(const struct made *like, const struct detour_plan *plan,
 			return false;
 	}
 	if (mark->kind == MARK_COUNTER)
-		value = (uint32_t)(plan->tally_at + TALLY_COUNTERS_AT + 8 * value);
+		value = (uint32_t)(plan->tally.at + TALLY_COUNTERS_AT + 8 * value);
 	if (mark->kind == MARK_SWITCH) {
 		code[mark->at + sizeof(value)] = (uint8_t)(1u << value % 8);
 		value = (uint32_t)(offsetof(struct ring_head, off) + value / 8);

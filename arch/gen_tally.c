@@ -33,9 +33,9 @@ static bool is_done(const struct gen *g, const struct detour_probe *probe)
 {
 	const struct tally_plan *tally = probe->tally;
 
-	return tally && g->isa->tallies && g->plan->tally_at && !g->plan->frames &&
+	return tally && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
 	       !detour_why_no_tally(tally, probe->program) &&
-	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally_slot
+	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally.slot
 				       : probe->number < TALLY_COUNTERS);
 }
 
@@ -88,7 +88,7 @@ static void put_undo(struct gen *g, const struct gen_aside *a)
 static void put_record(struct gen *g, const struct gen_aside *a)
 {
 	emit_set(&g->e, a->at);
-	g->isa->tallies->restore(g);
+	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
@@ -97,9 +97,9 @@ static void put_record(struct gen *g, const struct gen_aside *a)
 static void put_full(struct gen *g, const struct gen_aside *a)
 {
 	emit_set(&g->e, a->at);
-	g->isa->tallies->restore(g);
+	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
-	g->isa->tallies->note_full(g);
+	g->isa->records->tallies->note_full(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
 }
@@ -139,9 +139,9 @@ static void with_data(struct gen *g, label_t trap, size_t i)
 	if (passed) {
 		g->out->filters_done |= 1u << i;
 		if (tally_has_table(g->probe->tally))
-			g->isa->tallies->entry(g, full, cannot);
+			g->isa->records->tallies->entry(g, full, cannot);
 		else
-			g->isa->tallies->count(g);
+			g->isa->records->tallies->count(g);
 		isa->give_back(g, max, done);
 	} else {
 		isa->head(g);
@@ -167,7 +167,7 @@ static void put_whole(struct gen *g, const struct gen_aside *a)
 	isa->reserve(g, a->n, g->plan->lossless ? a->other : lost);
 	isa->head(g);
 	if (a->is_full)
-		g->isa->tallies->note_full(g);
+		g->isa->records->tallies->note_full(g);
 	gen_data(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
@@ -184,7 +184,7 @@ static void quickly(struct gen *g, label_t trap, size_t i)
 		.put = put_whole, .on = done, .other = trap, .n = gen_record_max(g)
 	};
 
-	g->isa->tallies->entry(g, full, cannot);
+	g->isa->records->tallies->entry(g, full, cannot);
 	emit_set(&g->e, done);
 	g->out->filters_done |= 1u << i;
 	g->fail = undo;
@@ -204,7 +204,7 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 	g->fail = trap;
 	g->isa->records->find_thread(g);
 	if (gen_tally_is_bare(g, g->probe)) {
-		g->isa->tallies->count(g);
+		g->isa->records->tallies->count(g);
 		g->out->filters_done |= 1u << i;
 	} else if (is_quick(g)) {
 		quickly(g, trap, i);

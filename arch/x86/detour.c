@@ -130,7 +130,6 @@ static const struct gen_isa isa = {
 	.records = &gen64_records,
 	.numbers = &gen64_numbers,
 	.scan = &gen64_scan,
-	.tallies = &gen64_tallies,
 	.filters = &gen64_filters,
 	.check_plan = check_plan,
 	.check_program = x86_detour_check,

@@ -15,6 +15,8 @@
 #include "arch/x86/gen.h"
 #include "engine/base/tally_table.h"
 
+#define OP_BSR (0xbd | OP_0F)
+
 #define R_TAG   G_AX
 #define R_ENTRY X86_ACC
 #define R_WORD  G_CX
@@ -49,7 +51,7 @@ static void count_up(struct gen *g, struct emit_mem mem)
 static void count(struct gen *g)
 {
 	load_ring(g, G_AX);
-	count_up(g, MEM(G_AX, g->plan->tally_at + TALLY_COUNTERS_AT + 8 * g->probe->number));
+	count_up(g, MEM(G_AX, g->plan->tally.at + TALLY_COUNTERS_AT + 8 * g->probe->number));
 	emit_mark(&g->e, MARK_COUNTER);
 }
 
@@ -219,13 +221,13 @@ static void hash_key(struct gen *g, label_t cannot)
 /* The first place that it may have. */
 static void find_place(struct gen *g)
 {
-	int32_t tables = (int32_t)(g->plan->tally_at + TALLY_TABLES_AT + g->plan->tally_slot -
+	int32_t tables = (int32_t)(g->plan->tally.at + TALLY_TABLES_AT + g->plan->tally.slot -
 				   TALLY_FIRST);
 	struct emit *e = &g->e;
 
 	load_ring(g, R_ENTRY);
 	emit_rm(e, OP_LOAD | OP_W, G_CX,
-		MEM(R_ENTRY, g->plan->tally_at + offsetof(struct tally_area, mask)));
+		MEM(R_ENTRY, g->plan->tally.at + offsetof(struct tally_area, mask)));
 	emit_rm(e, OP_LEA, R_ENTRY, MEM_X(R_ENTRY, G_CX, 0, tables));
 	emit_rr(e, OP_AND | OP_W, G_CX, R_TAG);
 	emit_rr(e, OP_ADD | OP_W, R_ENTRY, G_CX);
@@ -291,7 +293,7 @@ static void put_next(struct gen *g, const struct gen_aside *a)
 	struct emit *e = &g->e;
 
 	emit_set(e, a->at);
-	emit_alu(e, OP_W, ALU_ADD, R_ENTRY, (int32_t)g->plan->tally_slot);
+	emit_alu(e, OP_W, ALU_ADD, R_ENTRY, (int32_t)g->plan->tally.slot);
 	emit_alu(e, 0, ALU_SUB, G_DX, 1);
 	emit_jcc(e, COND_NE, a->on);
 	emit_jmp(e, a->other);
@@ -315,7 +317,7 @@ static void put_new(struct gen *g, const struct gen_aside *a)
 	(void)each_word(g, again, true);
 	emit_rm(e, OP_STORE | OP_W, R_TAG, MEM(R_ENTRY, offsetof(struct tally_entry, tag)));
 	load_ring(g, G_CX);
-	count_up(g, MEM(G_CX, g->plan->tally_at + offsetof(struct tally_area, n)));
+	count_up(g, MEM(G_CX, g->plan->tally.at + offsetof(struct tally_area, n)));
 	emit_jmp(e, a->on);
 	emit_set(e, again);
 }

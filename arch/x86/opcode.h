@@ -80,7 +80,6 @@ enum cond {
 #define OP_CMPXCHG8B  (0xc7 | OP_0F) /* digit 1 */
 #define OP_IMUL       (0xaf | OP_0F)
 #define OP_BSF        (0xbc | OP_0F)
-#define OP_BSR        (0xbd | OP_0F)
 #define OP_BT         (0xa3 | OP_0F)
 #define OP_MOVQ_FROM  (0x7e | OP_0F | OP_66 | OP_W) /* xmm (.reg) to r/m */
 #define OP_MOVQ_TO    (0xd6 | OP_0F | OP_66)        /* xmm (.reg) to memory */

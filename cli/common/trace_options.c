@@ -204,9 +204,9 @@ static int set_buffer_size(void *into, const char *arg)
 	if (!cli_number(arg, 1, 1 << 20, &kib))
 		return cli_usage_error("--buffer-size takes KiB from 1 to 1048576, not '%s'",
 				       arg);
-	o->ring_bytes = 16384;
-	while (o->ring_bytes < kib * 1024)
-		o->ring_bytes *= 2;
+	o->budget.ring_bytes = 16384;
+	while (o->budget.ring_bytes < kib * 1024)
+		o->budget.ring_bytes *= 2;
 	return CLI_OK;
 }
 

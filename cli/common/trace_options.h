@@ -57,6 +57,7 @@ struct print_options {
 /* What costs more is taken out; 0: no limit. */
 struct budget_options {
 	uint64_t rate, overhead; /* hits a second; percent */
+	size_t ring_bytes;       /* --buffer-size, of each thread; 0: default */
 };
 
 /* Whose hits are traced. */
@@ -93,7 +94,6 @@ struct trace_options {
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
 	const char *clock;
-	size_t ring_bytes; /* --buffer-size; 0: default */
 	enum ubp_mode mode;
 	bool help, version, header;
 	bool stats, strict, stay, lossless, force, beside_kernel;

@@ -141,7 +141,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.strict = o->strict;
 	opt.stay = o->stay;
 	opt.lossless = o->lossless;
-	opt.ring_bytes = o->ring_bytes;
+	opt.ring_bytes = o->budget.ring_bytes;
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;

@@ -68,6 +68,11 @@ static inline uint32_t tally_slot(const struct tally_plan *plan)
 	return slot;
 }
 
+/* Where a thread's area is, behind its ring's start, and the bytes of an entry there; 0: there is none. */
+struct tally_place {
+	uint32_t at, slot;
+};
+
 #define TALLY_TAG_NONE 0
 #define TALLY_TAG_BUSY 1
 

@@ -32,17 +32,6 @@ struct ubp_err;
 
 #define RING_BYTES_MAX (1u << 30)
 
-/* What a thread has counted so far of one key (engine/base/tally_table.h). */
-struct ring_count {
-	uint32_t probe; /* its number, less than ring_set_n_probes() */
-	pid_t pid, tid;
-	const char *comm;
-	uint64_t hits;
-	uint64_t *words; /* of a table's entry; zeros if it is none's */
-};
-
-typedef void ring_count_fn(void *ctx, const struct ring_count *count);
-
 struct ring_options {
 	/* Capacity of each thread's ring, a power of two from RING_BYTES_MIN to RING_BYTES_MAX;
 	 * 0: default. */
@@ -59,11 +48,6 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 		 struct ubp_err *err);
 /* Both threads are done with it; spaces that are left are freed. NULL is fine. */
 void ring_set_free(struct ring_set *set);
-/*
- * Before the first space: tables lie behind each ring, with entries of @slot bytes. What was counted there when a ring's thread is gone is
- * told to @counted, by the delivering thread.
- */
-void ring_set_tally(struct ring_set *set, uint32_t slot, ring_count_fn *counted, void *ctx);
 /* Records of probes with higher numbers are not believed. The tracing thread's; it only grows, before a detour is made that has
  * such a number. */
 void ring_set_n_probes(struct ring_set *set, unsigned n_probes);
@@ -188,11 +172,6 @@ uint64_t ring_set_known_until(const struct ring_set *set);
 /* Records that were lost since the last call: no room, overwritten, not to be understood,
  * their thread was killed amid writing, or nobody took its trap (ring_head.missed). */
 uint64_t ring_set_take_lost(struct ring_set *set);
-/* What threads that have a ring have counted since they have it; nobody is told twice, as .counted is told of the others. */
-void ring_set_count(struct ring_set *set, ring_count_fn *fn, void *ctx);
-/* From the start of a ring, its area is so far (struct detour_plan); 0: there are none. */
-uint32_t ring_set_tally_at(const struct ring_set *set);
-uint32_t ring_set_tally_slot(const struct ring_set *set);
 /* Is there a space at all? Then somebody has to look from time to time. */
 bool ring_set_is_used(const struct ring_set *set);
 

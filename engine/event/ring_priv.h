@@ -27,6 +27,7 @@
 enum ring_state { RING_FREE, RING_OFFERED, RING_LIVE, RING_GONE };
 
 struct ring_claims;
+struct ring_count;
 
 struct ring {
 	_Atomic uint32_t state;
@@ -88,7 +89,7 @@ struct ring_set {
 	struct ring_options opt;
 	struct ring_tallies {
 		uint32_t slot; /* 0: there are none */
-		ring_count_fn *counted;
+		void (*counted)(void *ctx, const struct ring_count *count); /* ring_count_fn */
 		void *ctx;
 	} tally;
 	atomic_uint n_probes;

@@ -6,6 +6,8 @@
  * the target's to write: whatever is there are numbers, which index nothing.
  */
 
+#include "engine/event/ring_tally.h"
+
 #include <string.h>
 #include <sys/mman.h>
 
@@ -171,12 +173,10 @@ void ring_set_tally(struct ring_set *set, uint32_t slot, ring_count_fn *counted,
 	set->n_rings = ring_most(set, REGION_MAX);
 }
 
-uint32_t ring_set_tally_at(const struct ring_set *set)
+struct tally_place ring_set_tally_place(const struct ring_set *set)
 {
-	return set->tally.slot ? (uint32_t)(set->opt.ring_bytes + RING_SLACK) : 0;
-}
-
-uint32_t ring_set_tally_slot(const struct ring_set *set)
-{
-	return set->tally.slot;
+	if (!set->tally.slot)
+		return (struct tally_place){ 0 };
+	return (struct tally_place){ .at = (uint32_t)(set->opt.ring_bytes + RING_SLACK),
+				     .slot = set->tally.slot };
 }

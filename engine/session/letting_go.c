@@ -19,7 +19,6 @@
 #include "engine/plant/stand_alone.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
-#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"
@@ -57,7 +56,7 @@ const char *letting_go_why_none(const struct ubp_session *s)
 		return "only one of its threads is traced";
 	if (s->letting.is_bound)
 		return "it might not be traced again (kernel.yama.ptrace_scope)";
-	if (session_tally_is_on(s))
+	if (s->out.tally)
 		return "what cannot be counted in it is to stop it";
 	if (s->opt.lossless)
 		return "a full ring is to stop it (--lossless)";

@@ -27,7 +27,6 @@
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
-#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
@@ -77,7 +76,7 @@ static int begin_planting(struct ubp_session *s)
 	const struct plant_options opt = {
 		.step = s->opt.mode == UBP_MODE_STEP,
 		.force = s->opt.force,
-		.lossless = s->opt.lossless || session_tally_is_on(s),
+		.lossless = s->opt.lossless || s->out.tally,
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
@@ -111,7 +110,7 @@ static int begin_hits(struct ubp_session *s)
 		.queue = s->out.queue,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
-		.lossless = s->opt.lossless || session_tally_is_on(s),
+		.lossless = s->opt.lossless || s->out.tally,
 		.stack = s->opt.stack != UBP_STACK_NONE,
 		.frames = stacks_frames(s),
 		.maps = s->stacks.maps,

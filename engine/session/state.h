@@ -149,6 +149,7 @@ struct session_out {
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
+	struct session_tally *tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
 };
 
 /* Names for stacks. */
@@ -219,7 +220,6 @@ struct ubp_session {
 	struct spare spare; /* to trace again, and to take out, what is planted */
 	struct session_out out;
 	struct session_stacks stacks;
-	struct session_tally *tally; /* tally.c; NULL: nothing counts */
 };
 
 #endif

@@ -13,6 +13,7 @@
 #include "engine/base/map.h"
 #include "engine/base/tally_table.h"
 #include "engine/define/definitions.h"
+#include "engine/event/ring_tally.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/spec/spec.h"
@@ -36,8 +37,8 @@ static void count_in(struct ubp_session *s, struct tally *tally, const struct ri
 {
 	const struct uprobe *probe = live_probe(s, count->probe);
 
-	if (probe && probe->tally)
-		tally_count(tally, probe->tally, count);
+	if (probe && probe->at_hit.tally)
+		tally_count(tally, probe->at_hit.tally, count);
 }
 
 static void on_counted(void *ctx, const struct ring_count *count)
@@ -45,7 +46,7 @@ static void on_counted(void *ctx, const struct ring_count *count)
 	struct ubp_session *s = ctx;
 	struct uprobe *probe = live_probe(s, count->probe);
 
-	count_in(s, s->tally->taken, count);
+	count_in(s, s->out.tally->taken, count);
 	if (!probe)
 		return;
 	__atomic_store_n(&probe->stats.ring_hits, probe->stats.ring_hits + count->hits,
@@ -58,35 +59,30 @@ static void on_there(void *ctx, const struct ring_count *count)
 {
 	struct ubp_session *s = ctx;
 
-	count_in(s, s->tally->now.all, count);
+	count_in(s, s->out.tally->now.all, count);
 }
 
 bool session_tally_took(struct ubp_session *s, const struct event_record *record)
 {
 	const struct uprobe *probe;
 
-	if (!s->tally || record->kind != EVENT_HIT)
+	if (!s->out.tally || record->kind != EVENT_HIT)
 		return false;
 	probe = live_probe(s, record->probe);
-	if (!probe || !probe->tally)
+	if (!probe || !probe->at_hit.tally)
 		return false;
-	tally_record(s->tally->taken, probe->tally, record);
+	tally_record(s->out.tally->taken, probe->at_hit.tally, record);
 	return true;
-}
-
-bool session_tally_is_on(const struct ubp_session *s)
-{
-	return s->tally;
 }
 
 void session_tally_free(struct ubp_session *s)
 {
-	if (!s->tally)
+	if (!s->out.tally)
 		return;
-	tally_free(s->tally->taken);
-	tally_free(s->tally->now.all);
-	free(s->tally);
-	s->tally = NULL;
+	tally_free(s->out.tally->taken);
+	tally_free(s->out.tally->now.all);
+	free(s->out.tally);
+	s->out.tally = NULL;
 }
 
 /* --- the plan ------------------------------------------------------------------------------ */
@@ -153,10 +149,10 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 	else if (!is_alike(&t->plan, &plan))
 		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
 				definitions_spec(s->defined, i)->event);
-	probe->tally = malloc(sizeof(plan));
-	if (!probe->tally)
+	probe->at_hit.tally = malloc(sizeof(plan));
+	if (!probe->at_hit.tally)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	*probe->tally = plan;
+	*probe->at_hit.tally = plan;
 	return 0;
 }
 
@@ -166,27 +162,27 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 	struct map events = { 0 };
 	int rc = session_check_new(s, err);
 
-	if (rc == 0 && s->tally)
+	if (rc == 0 && s->out.tally)
 		rc = ubp_fail(err, EBUSY, "the session counts already");
 	if (rc == 0 && n == 0)
 		rc = ubp_fail(err, EINVAL, "nothing is defined to be counted");
 	if (rc < 0)
 		return rc;
-	s->tally = calloc(1, sizeof(*s->tally));
-	if (!s->tally)
+	s->out.tally = calloc(1, sizeof(*s->out.tally));
+	if (!s->out.tally)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = tally_text_parse(text, &s->tally->text, err);
+	rc = tally_text_parse(text, &s->out.tally->text, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
-		rc = bind(s, s->tally, i, &events, err);
+		rc = bind(s, s->out.tally, i, &events, err);
 	map_free(&events);
 	if (rc == 0)
-		s->tally->taken = tally_new(&s->tally->plan, s->tally->text.size);
-	if (rc == 0 && !s->tally->taken)
+		s->out.tally->taken = tally_new(&s->out.tally->plan, s->out.tally->text.size);
+	if (rc == 0 && !s->out.tally->taken)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc < 0)
 		session_tally_free(s);
 	else if (s->out.rings)
-		ring_set_tally(s->out.rings, tally_slot(&s->tally->plan), on_counted, s);
+		ring_set_tally(s->out.rings, tally_slot(&s->out.tally->plan), on_counted, s);
 	return rc;
 }
 
@@ -195,11 +191,11 @@ const char *ubp_tally_explain(const struct ubp_session *s, size_t i)
 	const struct uprobe *probe = definitions_uprobe(s->defined, i);
 	const char *why;
 
-	if (!probe->tally)
+	if (!probe->at_hit.tally)
 		return NULL;
 	if (s->no_jumps || definitions_stop(s->defined, i))
 		return "counted at its stops";
-	why = detour_why_no_tally(probe->tally, probe->program);
+	why = detour_why_no_tally(probe->at_hit.tally, probe->program);
 	return why ? "counted from its records" : "counted in the target";
 }
 
@@ -207,7 +203,7 @@ const char *ubp_tally_explain(const struct ubp_session *s, size_t i)
 
 const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
 {
-	struct session_tally *t = s->tally;
+	struct session_tally *t = s->out.tally;
 
 	if (!t)
 		return NULL;

@@ -13,8 +13,6 @@ struct ubp_session;
 
 /* True: @record is a hit of a probe that counts, and was counted. */
 bool session_tally_took(struct ubp_session *s, const struct event_record *record);
-/* Hits are counted, and none of them may be lost: not those of stops, and not those that a target cannot count by itself. */
-bool session_tally_is_on(const struct ubp_session *s);
 void session_tally_free(struct ubp_session *s);
 
 #endif

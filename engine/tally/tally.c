@@ -8,7 +8,7 @@
 
 #include "engine/base/tally_table.h"
 #include "engine/base/vec.h"
-#include "engine/event/ring.h"
+#include "engine/event/ring_tally.h"
 
 /* Entries lie in pieces, so that none is copied when more come. */
 #define PIECE 65536

@@ -20,7 +20,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/tally_table.h"
-#include "engine/event/ring.h"
+#include "engine/event/ring_tally.h"
 #include "engine/tally/tally.h"
 #include "engine/tally/text.h"
 #include "tests/unit/lab_random.h"
@@ -49,7 +49,7 @@ static struct tally_area *area(void)
 static void reset_area(unsigned n)
 {
 	memset(area(), 0, AREA_LEN);
-	area()->mask = (uint64_t)(n - 1) * lab.plan.tally_slot;
+	area()->mask = (uint64_t)(n - 1) * lab.plan.tally.slot;
 }
 
 static int set_up(void **state)
@@ -79,7 +79,7 @@ static void count(struct tally *tally, uint64_t hits, uint64_t *words)
 
 static void read_area(struct tally *tally)
 {
-	uint64_t slot = lab.plan.tally_slot, words[TALLY_SLOT_MAX / 8] = { 0 };
+	uint64_t slot = lab.plan.tally.slot, words[TALLY_SLOT_MAX / 8] = { 0 };
 	uint8_t *table = (uint8_t *)area() + TALLY_TABLES_AT + area()->mask + slot - TALLY_FIRST;
 	uint64_t n = 0;
 
@@ -308,10 +308,10 @@ static void random_plans(void **state)
 		lab_set_probe(0, false, args, lab_upto(&rng, 4) || is_text[0] ? NULL : "arg1 > 100");
 		lab.probes[0].number = NUMBER;
 		lab.probes[0].tally = &plan;
-		lab.plan.tally_at = AREA_AT;
-		lab.plan.tally_slot = tally_slot(&plan);
+		lab.plan.tally.at = AREA_AT;
+		lab.plan.tally.slot = tally_slot(&plan);
 		lab_build_set(1);
-		check_plan(what, seed, lab_upto(&rng, 3) ? 1024 * 64 / lab.plan.tally_slot : 2);
+		check_plan(what, seed, lab_upto(&rng, 3) ? 1024 * 64 / lab.plan.tally.slot : 2);
 	}
 	print_message("%u counted, %u recorded, %u of them without room, %u dropped, %u traps\n",
 		      n_counted, n_records, n_full, n_drops, n_traps);
@@ -404,8 +404,8 @@ static void interrupt_everywhere(const char *args, const char *text, unsigned ro
 	lab_set_probe(0, false, args, NULL);
 	lab.probes[0].number = NUMBER;
 	lab.probes[0].tally = &plan;
-	lab.plan.tally_at = AREA_AT;
-	lab.plan.tally_slot = tally_slot(&plan);
+	lab.plan.tally.at = AREA_AT;
+	lab.plan.tally.slot = tally_slot(&plan);
 	lab_function_build(1);
 	/* The handler's text is not in RUN's memory. */
 	lab_range((uint64_t)lab.nested_text & ~0xfffull, 0x1000);
