@@ -157,8 +157,7 @@ static void print_option(const struct cli_option *o)
 		n += snprintf(left + n, sizeof(left) - n, "%s--%s", o->letter ? ", " : "  ",
 			      o->name);
 	if (o->arg)
-		(void)snprintf(left + n, sizeof(left) - n, o->is_attached ? "[%s%s]" : "%s%s",
-			       o->name ? "=" : " ", o->arg);
+		(void)snprintf(left + n, sizeof(left) - n, "%s%s", o->name ? "=" : " ", o->arg);
 	for (;;) {
 		int len = (int)strcspn(help, "\n");
 

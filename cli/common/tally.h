@@ -40,6 +40,9 @@ int tally_begin(struct ubp_session *session, const struct tally_options *o);
 /* The trigger that the options are short for; allocated, NULL: out of memory. */
 char *tally_text(const struct tally_options *o);
 
+/* Does the user's locale say that bars may have parts of characters? */
+bool tally_has_unicode(void);
+
 /* What is printed, and how. */
 struct tally_print {
 	const struct tally_options *opt;

@@ -179,6 +179,16 @@ static void bar_text(const struct table *t, char *text, uint64_t hits)
 		strcat(text, eighths ? "#" : "");
 }
 
+bool tally_has_unicode(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+	const char *locale = NULL;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]) && !(locale && *locale); i++)
+		locale = getenv(names[i]);
+	return locale && (strcasestr(locale, "utf-8") || strcasestr(locale, "utf8"));
+}
+
 /* Bars go to the output as they are: output_line() would escape them. */
 static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64_t hits)
 {

@@ -11,7 +11,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <langinfo.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
@@ -518,7 +517,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 			   .tally = { .opt = &options->tally,
 				      .session = session,
 				      .json = options->form.is_data,
-				      .unicode = strcmp(nl_langinfo(CODESET), "UTF-8") == 0 } };
+				      .unicode = tally_has_unicode() } };
 	int status = control_open(&run.control, options->steer.control);
 
 	if (status != CLI_OK)
