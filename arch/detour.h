@@ -152,6 +152,7 @@ struct detour_probe {
 	const struct filter *filter; /* NULL: none */
 	/* NULL: hits are recorded. Else they are counted, and those are recorded that the code can't count. */
 	const struct tally_plan *tally;
+	bool once; /* a hit that is recorded switches it off in this process (ring_head.off), if the code can do that */
 	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
 };
 

@@ -199,6 +199,8 @@ struct gen_records {
 	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
+	/* Behind a record: it is from now on. NULL: the tracer does that alone. */
+	void (*switch_off)(struct gen *g, uint32_t number);
 	bool has_marks; /* what changes from one detour to the next is said (emit_mark()), all of it */
 	void (*find_thread)(struct gen *g);
 	/* @max bytes, or to @full. */

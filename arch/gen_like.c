@@ -21,7 +21,7 @@
 struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
-	bool counts;
+	bool counts, once;
 	struct {
 		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration, needs_vectors;
 	} program;
@@ -117,7 +117,7 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->leaves_kernel_return == b->leaves_kernel_return &&
 	       a->self_at == b->self_at && a->claim == b->claim && a->has == b->has &&
 	       a->reads == b->reads && a->tally.at == b->tally.at &&
-	       like->counts == (b->probes->tally != NULL) &&
+	       like->counts == (b->probes->tally != NULL) && like->once == b->probes->once &&
 	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
 }
 
@@ -219,6 +219,7 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 	p = plan->probes->program;
 	like->plan = *plan;
 	like->counts = plan->probes->tally != NULL;
+	like->once = plan->probes->once;
 	if (plan->lead)
 		like->lead = *plan->lead;
 	like->program.n_ops = p->n_ops;

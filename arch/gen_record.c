@@ -85,6 +85,8 @@ void gen_record(struct gen *g, label_t trap, size_t i)
 	if (!has_filter || gen_filter_late(g, drop))
 		g->out->filters_done |= 1u << i;
 	gen_record_end(g, max);
+	if (g->probe->once && isa->switch_off)
+		isa->switch_off(g, g->probe->number);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)
 		gen_put_aside(g,

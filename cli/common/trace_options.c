@@ -380,6 +380,9 @@ static const struct cli_option table[] = {
 	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
 	  .help = "events recorded without a stop wait in so much memory for each\n"
 		  "thread of a target (default 1024)" },
+	{ 0, "once", FLAG(budget.once),
+	  .help = "one event of each probe, which is taken out then; at the end, tell\n"
+		  "how many places were hit" },
 	{ 0, "max-rate", "N", .set = set_max_rate,
 	  .help = "take a place out that has more than N hits a second" },
 	{ 0, "max-overhead", "PERCENT", .set = set_max_overhead,
@@ -476,6 +479,9 @@ int trace_options_check(const struct trace_options *o)
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	if (o->budget.once && tally_is_wanted(&o->tally))
+		return cli_usage_error("--once has one event of each probe: it excludes --count, "
+				       "--hist and --sum");
 	if (tally_is_wanted(&o->tally) && o->ends.count)
 		return cli_usage_error("-n is for events: it excludes --count, --hist and --sum");
 	if (tally_check(&o->tally) != CLI_OK)

@@ -57,6 +57,7 @@ struct print_options {
 /* What costs more is taken out; 0: no limit. */
 struct budget_options {
 	uint64_t rate, overhead; /* hits a second; percent */
+	bool once;               /* each goes when it was hit */
 	size_t ring_bytes;       /* --buffer-size, of each thread; 0: default */
 };
 

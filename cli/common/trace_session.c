@@ -155,6 +155,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
 	opt.max_rate = o->budget.rate;
 	opt.max_overhead = (unsigned)o->budget.overhead;
+	opt.once = o->budget.once;
 	opt.mode = o->mode;
 	opt.follow = o->who.follow      ? UBP_FOLLOW_YES
 		     : o->who.no_follow ? UBP_FOLLOW_NO

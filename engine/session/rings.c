@@ -8,6 +8,7 @@
 #include "engine/fetch/match.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/once.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
 
@@ -62,7 +63,7 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 			continue;
 		batch->n++;
 		n++;
-		if (!session_tally_took(s, record))
+		if (!session_tally_took(s, record) && !once_is_again(s, record))
 			batch->deliver(batch, record);
 	}
 	return n;

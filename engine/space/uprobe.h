@@ -41,6 +41,7 @@ enum taken_out {
 	TAKEN_OUT_NOT,
 	TAKEN_OUT_RATE,     /* too many hits */
 	TAKEN_OUT_OVERHEAD, /* it cost too much */
+	TAKEN_OUT_ONCE,     /* it was hit, and was to be hit once */
 };
 
 /* Counters: written by the tracing thread alone, read by anybody, relaxed. */
