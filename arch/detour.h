@@ -31,6 +31,7 @@
 #include "engine/base/fetch_op.h"
 #include "engine/base/filter_program.h"
 #include "engine/base/probe_kind.h"
+#include "engine/base/tally_table.h"
 
 #define UBP_WINDOW_INSNS 8
 #define UBP_WINDOW_MAX   24 /* bytes */
@@ -149,6 +150,9 @@ struct detour_probe {
 	enum probe_kind kind;
 	const struct fetch_program *program;
 	const struct filter *filter; /* NULL: none */
+	/* NULL: hits are recorded. Else they are counted, and those are recorded that the code can't count. */
+	const struct tally_plan *tally;
+	bool once; /* a hit that is recorded switches it off in this process (ring_head.off), if the code can do that */
 	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
 };
 
@@ -236,6 +240,8 @@ struct detour_plan {
 	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
 	 */
 	bool reads;
+	/* Where threads count (base/tally_table.h). None: all is recorded. */
+	struct tally_place tally;
 	struct detour_like *like; /* of those that are made one after the other; NULL: of none */
 };
 
@@ -297,6 +303,9 @@ struct detour {
 
 /* How many cells (engine/base/ring.h) the code for @program needs. */
 uint32_t detour_cells(const struct fetch_program *program);
+
+/* NULL, or why hits of @program are recorded, and counted from their records, though there are tables: a constant text. */
+const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program);
 
 /*
  * Does a probe ask for what only a stop tells? That is the name of the thread, which it may have

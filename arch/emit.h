@@ -25,10 +25,10 @@ struct emit_fixup {
 };
 
 /* 4 bytes that another code like this one has otherwise (arch/gen_like.h): a distance from behind them, a probe's number; where its switch
- * is in struct ring_head, with the switch's bit in the byte behind. */
+ * is in struct ring_head, with the switch's bit in the byte behind; how far behind a ring's start its counter is. */
 struct emit_mark {
 	uint32_t at;
-	enum { MARK_DISTANCE, MARK_NUMBER, MARK_SWITCH } kind;
+	enum { MARK_DISTANCE, MARK_NUMBER, MARK_SWITCH, MARK_COUNTER } kind;
 };
 
 #define EMIT_MARKS 16

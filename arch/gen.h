@@ -63,8 +63,10 @@ struct gen_aside {
 	label_t at, on; /* where it begins, where it goes on */
 	label_t other;  /* what .put makes of it */
 	uint32_t n;     /* the same */
-	label_t fail;   /* gen.fail, and .probe, as they were */
+	bool is_full;   /* gen_tally.c */
+	label_t fail;   /* gen.fail, .probe, .clobbered as they were */
 	const struct detour_probe *probe;
+	uint32_t clobbered;
 };
 
 /* Where an arg's data is made that of a fault, or an array's strings are read by calls; then to .next. */
@@ -178,10 +180,27 @@ struct gen_scan {
 	const struct gen_bell *bell; /* NULL: it makes none that ask */
 };
 
+/* Counting (base/tally_table.h). */
+struct gen_tallies {
+	/* The probe's counter. */
+	void (*count)(struct gen *g);
+	/*
+	 * The entry of what is in the record, which is not complete; or to @full, where there is no room for one, or @cannot. Then there, one hit
+	 * more, and values.
+	 */
+	void (*entry)(struct gen *g, label_t full, label_t cannot);
+	/* At such labels: what the record needs is where it was. A head says that there was no room. */
+	void (*restore)(struct gen *g);
+	void (*note_full)(struct gen *g);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
+	/* Behind a record: it is from now on. NULL: the tracer does that alone. */
+	void (*switch_off)(struct gen *g, uint32_t number);
 	bool has_marks; /* what changes from one detour to the next is said (emit_mark()), all of it */
 	void (*find_thread)(struct gen *g);
 	/* @max bytes, or to @full. */
@@ -373,6 +392,20 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 
 /* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */
 void gen_record(struct gen *g, label_t trap, size_t i);
+
+/* Behind it, all of it but its data. */
+void gen_record_end(struct gen *g, uint32_t max);
+/* What it reserves. */
+uint32_t gen_record_max(const struct gen *g);
+
+/* --- gen_tally.c ---------------------------------------------------------------------- */
+
+/* As gen_record(), for a probe that counts. False: it records its hits. */
+bool gen_tally(struct gen *g, label_t trap, size_t i);
+/* Does it do nothing but count? */
+bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe);
+/* What makes the value of a field without the program's memory, where all args of the plan are such. NULL: it is in the record. */
+const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field);
 
 /* --- gen_data.c ----------------------------------------------------------------------- */
 

@@ -81,6 +81,7 @@ void gen_put_aside(struct gen *g, const struct gen_aside *aside)
 	*its = *aside;
 	its->fail = g->fail;
 	its->probe = g->probe;
+	its->clobbered = g->clobbered;
 }
 
 static void put_claim(struct gen *g, const struct gen_aside *a)
@@ -140,7 +141,8 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 		g->isa->jump(e, g->fail);
 	} else {
 		save(g, g->used);
-		gen_record(g, ways->trap[i], i);
+		if (!gen_tally(g, ways->trap[i], i))
+			gen_record(g, ways->trap[i], i);
 	}
 	if (useful && counts)
 		gen_put_aside(g, &(struct gen_aside){
@@ -421,6 +423,7 @@ static void put_asides(struct gen *g)
 
 		g->fail = aside.fail;
 		g->probe = aside.probe;
+		g->clobbered = aside.clobbered;
 		aside.put(g, &aside);
 	}
 }

@@ -11,6 +11,7 @@
 #include "arch/detour_parts.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/base/tally_table.h"
 
 #define OPS_MAX 32
 
@@ -20,7 +21,7 @@
 struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
-	uint32_t number;
+	bool counts, once;
 	struct {
 		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration, needs_vectors;
 	} program;
@@ -75,7 +76,8 @@ static bool is_plain(const struct detour_plan *plan)
 {
 	const struct detour_probe *probe = plan->probes;
 
-	return plan->n_probes == 1 && probe->kind != PROBE_RETURN && !probe->filter &&
+	return plan->n_probes == 1 && !(probe->tally && tally_has_table(probe->tally)) &&
+	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN && !probe->filter &&
 	       probe->program->n_ops <= OPS_MAX && detour_cells(probe->program) == 0 &&
 	       !plan->run_up && !plan->frames && !plan->scans && !plan->asks && !plan->stops;
 }
@@ -114,7 +116,8 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->trampoline == b->trampoline &&
 	       a->leaves_kernel_return == b->leaves_kernel_return &&
 	       a->self_at == b->self_at && a->claim == b->claim && a->has == b->has &&
-	       a->reads == b->reads &&
+	       a->reads == b->reads && a->tally.at == b->tally.at &&
+	       like->counts == (b->probes->tally != NULL) && like->once == b->probes->once &&
 	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
 }
 
@@ -137,6 +140,8 @@ static bool set_mark(const struct made *like, const struct detour_plan *plan,
 		if (rel != (uint64_t)(int64_t)(int32_t)value || target <= UINT32_MAX)
 			return false;
 	}
+	if (mark->kind == MARK_COUNTER)
+		value = (uint32_t)(plan->tally.at + TALLY_COUNTERS_AT + 8 * value);
 	if (mark->kind == MARK_SWITCH) {
 		code[mark->at + sizeof(value)] = (uint8_t)(1u << value % 8);
 		value = (uint32_t)(offsetof(struct ring_head, off) + value / 8);
@@ -213,6 +218,8 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 	}
 	p = plan->probes->program;
 	like->plan = *plan;
+	like->counts = plan->probes->tally != NULL;
+	like->once = plan->probes->once;
 	if (plan->lead)
 		like->lead = *plan->lead;
 	like->program.n_ops = p->n_ops;

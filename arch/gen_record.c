@@ -25,8 +25,13 @@ static void put_stack(struct gen *g)
 	isa->end(g);
 }
 
+uint32_t gen_record_max(const struct gen *g)
+{
+	return detour_record_max(g->probe->program, g->probe->kind) + stack_max(g);
+}
+
 /* What its fixed size does not tell, and its end. */
-static void finish(struct gen *g, uint32_t max)
+void gen_record_end(struct gen *g, uint32_t max)
 {
 	const struct gen_records *isa = g->isa->records;
 
@@ -64,7 +69,7 @@ static void put_drop(struct gen *g, const struct gen_aside *a)
 
 void gen_record(struct gen *g, label_t trap, size_t i)
 {
-	uint32_t max = detour_record_max(g->probe->program, g->probe->kind) + stack_max(g);
+	uint32_t max = gen_record_max(g);
 	const struct gen_records *isa = g->isa->records;
 	struct detour_early early = gen_filter_look(g, g->probe);
 	bool has_filter = g->probe->filter && (early.unsure || early.loads);
@@ -79,7 +84,9 @@ void gen_record(struct gen *g, label_t trap, size_t i)
 	gen_data(g);
 	if (!has_filter || gen_filter_late(g, drop))
 		g->out->filters_done |= 1u << i;
-	finish(g, max);
+	gen_record_end(g, max);
+	if (g->probe->once && isa->switch_off)
+		isa->switch_off(g, g->probe->number);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)
 		gen_put_aside(g,

@@ -115,6 +115,11 @@ struct ubp_options {
 	unsigned
 		max_overhead; /* percent of one CPU's time, 1 to 100, for all places together: places go until the
 				* rest costs no more; those that stop threads first, and of these what costs most */
+	/*
+	 * Each probe has one event: its first hit. Then it is switched off, and taken out soon (ubp_probe_stats.taken_out): which places of a running
+	 * program are passed at all, at no lasting cost. A hit that is lost is none: the next one counts.
+	 */
+	bool once;
 	enum ubp_mode mode;
 	enum ubp_follow follow;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */

@@ -19,11 +19,12 @@ extern "C" {
 /* How many reasons there are for which a thread may be stopped at a hit. */
 #define UBP_STOPS 8
 
-/* Was a probe taken out while tracing went on (ubp_options.max_rate, .max_overhead)? */
+/* Was a probe taken out while tracing went on (ubp_options.max_rate, .max_overhead, .once)? */
 enum ubp_taken_out {
 	UBP_TAKEN_OUT_NOT,
 	UBP_TAKEN_OUT_RATE,     /* it had more hits than .max_rate */
 	UBP_TAKEN_OUT_OVERHEAD, /* all together cost more than .max_overhead */
+	UBP_TAKEN_OUT_ONCE,     /* its event was delivered (.once) */
 };
 
 struct ubp_probe_stats {

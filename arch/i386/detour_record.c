@@ -131,6 +131,7 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 
 const struct gen_records gen32_records = {
 	.unless_off = x86_unless_off,
+	.switch_off = x86_switch_off,
 	.find_thread = find_thread,
 	.reserve = reserve,
 	.head = x86_record_head,

@@ -324,10 +324,8 @@ void x86_join(struct emit *e)
 
 void x86_read_clock_behind(struct gen *g)
 {
-	if (g->plan->has & X86_HAS_RDTSCP)
-		emit_bytes(&g->e, "\x0f\x01\xf9", 3); /* rdtscp */
-	else
-		emit_bytes(&g->e, "\x0f\xae\xe8\x0f\x31", 5); /* lfence; rdtsc */
+	/* rdtscp reads one register more, which takes as long as all of this. */
+	emit_bytes(&g->e, "\x0f\xae\xe8\x0f\x31", 5); /* lfence; rdtsc */
 }
 
 /* --- pointers in the program ------------------------------------------------------------ */

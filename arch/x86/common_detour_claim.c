@@ -279,14 +279,18 @@ void x86_claim(struct gen *g, label_t at, label_t found)
 {
 	const struct x86_gen *x = x86_gen(g);
 	label_t back = emit_label(&g->e);
+	/* What only this needs. */
+	uint32_t saves = (1u << G_CX | 1u << G_DX | 1u << x->claim->tid) & ~g->clobbered;
 	struct emit *e = &g->e;
 
 	emit_set(e, at);
+	x86_move_regs(g, true, saves);
 	emit_label_address(e, G_AX, back);
 	emit_rm(e, OP_STORE | OP_W, G_AX, MEM(G_SP, x->claim->way_back));
 	emit_address(e, G_AX, g->plan->claim);
 	emit_rr(e, 0xff, 4, G_AX); /* jmp */
 	emit_set(e, back);
+	x86_move_regs(g, false, saves);
 	if (x->frame.thread != X86_STAYS)
 		emit_rm(e, OP_STORE, x->regs.thread, MEM(G_SP, x->frame.thread));
 	emit_rr(e, OP_TEST | OP_W, x->regs.thread, x->regs.thread);

@@ -35,6 +35,19 @@ void x86_unless_off(struct gen *g, uint32_t number, label_t off)
 	emit_jcc(&g->e, COND_NE, off);
 }
 
+void x86_switch_off(struct gen *g, uint32_t number)
+{
+	const size_t at = offsetof(struct ring_head, off);
+	label_t off = emit_label(&g->e);
+
+	gen_may_fault(g, off);
+	emit_rm(&g->e, 0x80 | OP_LOCK, 1, /* or, of bytes */
+		MEM(x86_gen(g)->regs.base, at + number / 8));
+	emit_mark(&g->e, MARK_SWITCH);
+	emit_u8(&g->e, (uint8_t)(1u << number % 8));
+	emit_set(&g->e, off);
+}
+
 #define OFFSET_MASK ((RING_THREADS - 1) * (int32_t)sizeof(struct ring_thread))
 
 static struct emit_mem entry_at(const struct gen *g, int at)

@@ -15,6 +15,8 @@ struct emit_mem x86_record_mem(const struct gen *g, size_t member);
 void x86_find_thread_of(struct gen *g);
 /* .unless_off; no register is clobbered. */
 void x86_unless_off(struct gen *g, uint32_t number, label_t off);
+/* .switch_off. */
+void x86_switch_off(struct gen *g, uint32_t number);
 /* Where struct ring_thread is: a register, @to if need be. */
 int x86_load_thread(struct gen *g, int to);
 void x86_record_head(struct gen *g);

@@ -79,10 +79,12 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 		used |= 1u << R_ACC;
 	if (probe->program->has_strings)
 		used |= 1u << R_END;
-	if (g->plan->frames)
+	if (g->plan->frames || (probe->tally && tally_has_table(probe->tally)))
 		used |= 1u << R_END | 1u << R_ACC;
 	*ret_early =
 		first | (early.far || early.sums ? 1u << G_CX : 0) | (early.loads ? loads : 0);
+	if (gen_tally_is_bare(g, probe))
+		used = *ret_early | 1u << R_THREAD;
 	return used;
 }
 

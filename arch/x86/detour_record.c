@@ -99,7 +99,9 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 }
 
 const struct gen_records gen64_records = {
+	.tallies = &gen64_tallies,
 	.unless_off = x86_unless_off,
+	.switch_off = x86_switch_off,
 	.has_marks = true,
 	.find_thread = find_thread,
 	.reserve = reserve,

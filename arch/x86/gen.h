@@ -74,6 +74,7 @@ extern const struct gen_calls gen64_calls;
 extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_scan gen64_scan;
+extern const struct gen_tallies gen64_tallies;
 extern const struct gen_filters gen64_filters;
 
 /* --- detour_record.c ---------------------------------------------------------------- */

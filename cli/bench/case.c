@@ -38,6 +38,22 @@ const struct bench_case bench_cases[] = {
 	  .has_int = true,
 	  .has_string = true,
 	  .filter = "a < 0" },
+	{ .name = "count_event", .about = "entry, counted", .entry = true, .tally = "hist:keys=event" },
+	{ .name = "count_key",
+	  .about = "entry, counted by an int of 64 values",
+	  .entry = true,
+	  .has_int = true,
+	  .tally = "hist:keys=a.buckets=1048576" },
+	{ .name = "count_string",
+	  .about = "entry, counted by a string of 16 bytes",
+	  .entry = true,
+	  .has_string = true,
+	  .tally = "hist:keys=s" },
+	{ .name = "hist_duration",
+	  .about = "entry to return, by powers of two of the time",
+	  .ret = true,
+	  .has_duration = true,
+	  .tally = "hist:keys=arg1.log2" },
 	{ .name = NULL },
 };
 
@@ -87,11 +103,12 @@ static void add_probe(struct bench_definitions *d, const struct bench_row *row,
 	size_t len = strlen(d->text);
 
 	if (kind == PROBE_RETURN)
-		(void)snprintf(rest, sizeof(d->rest[0]), "%s", bench_arg_return);
+		(void)snprintf(rest, sizeof(d->rest[0]), "%s",
+			       row->c->has_duration ? "$duration" : bench_arg_return);
 	else
 		(void)snprintf(rest, sizeof(d->rest[0]), "%s%s%s",
 			       row->c->has_int ? bench_arg_int : "",
-			       row->c->has_string ? " " : "",
+			       row->c->has_int && row->c->has_string ? " " : "",
 			       row->c->has_string ? bench_arg_string : "");
 	*p = (struct kernel_probe){ .kind = kind,
 				    .path = d->path,

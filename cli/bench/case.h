@@ -17,6 +17,8 @@ struct bench_case {
 	bool has_int, has_string; /* of the entry; the return always has the result */
 	const char *filter;
 	bool passes;      /* .filter says yes */
+	const char *tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
+	bool has_duration; /* of the return, in place of its value */
 	bool is_standard; /* measured on more kinds of first instruction than the usual */
 };
 

@@ -12,6 +12,7 @@
 
 #include "cli/bench/session.h"
 #include "engine/base/err.h"
+#include "engine/ubp_tally.h"
 
 /* What a ring keeps free at its end, and more. */
 #define RING_SPARE  65536
@@ -143,6 +144,10 @@ static int define_kernel(struct built_in *b, struct bench_result *result, bool *
 	int rc;
 
 	*ret_has = false;
+	if (b->row->c->tally) {
+		(void)snprintf(result->why, sizeof(result->why), "ubp counts, and records nothing");
+		return 0;
+	}
 	if (!b->bench->kernel) {
 		(void)snprintf(result->why, sizeof(result->why), "not asked for");
 		return 0;
@@ -210,6 +215,9 @@ static int start_session(struct built_in *b, struct bench_session *s, struct ubp
 	int rc = ubp_add_events(s->session, b->definitions.text, strlen(b->definitions.text),
 				b->row->c->filter, err);
 
+	if (rc == 0 && b->row->c->tally)
+		rc = ubp_tally(s->session, b->row->c->tally, err);
+	s->tallies = b->row->c->tally;
 	return rc < 0 ? rc : ubp_start(s->session, err);
 }
 

@@ -12,6 +12,7 @@
 #include "engine/base/err.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
+#include "engine/ubp_tally.h"
 
 #define RING_MIN 16384U /* and of queues, too */
 
@@ -60,6 +61,14 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		s->n_bytes += len;
 }
 
+static void take_counted(struct bench_session *s)
+{
+	const struct ubp_tally *tally = s->tallies ? ubp_tally_take(s->session) : NULL;
+
+	if (tally)
+		s->taken = ubp_tally_hits(tally);
+}
+
 void bench_session_take(void *ctx)
 {
 	struct bench_session *s = ctx;
@@ -67,6 +76,7 @@ void bench_session_take(void *ctx)
 
 	/* A failure comes again at the end. */
 	(void)ubp_dispatch(s->session, on_event, s, &err);
+	take_counted(s);
 }
 
 int bench_session_run(struct bench_session *s, struct bench_run *run, struct ubp_err *err)
@@ -121,6 +131,7 @@ int bench_session_end(struct bench_session *s, struct bench_figures *figures,
 	} while (n > 0);
 	if (n < 0)
 		return n;
+	take_counted(s);
 	count_sites(s, figures);
 	for (size_t i = 0; i < ubp_n_probes(s->session); i++) {
 		struct ubp_probe_stats st = { 0 };

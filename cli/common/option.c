@@ -13,7 +13,7 @@
 
 #include "cli/common/message.h"
 
-#define OPTIONS_MAX 64
+#define OPTIONS_MAX 80
 #define LONG_ONLY   256 /* getopt's value of option i without a letter: this + i */
 
 /* getopt's two views of the table. */
@@ -70,7 +70,7 @@ static void make_views(const struct cli_syntax *syntax, struct views *views)
 		if (o->name) {
 			l->name = o->name;
 			l->has_arg = !o->arg          ? no_argument
-				     : o->is_optional ? optional_argument
+				     : o->is_optional || o->is_attached ? optional_argument
 						      : required_argument;
 			l->flag = NULL;
 			l->val = option_value(syntax, i);
@@ -106,7 +106,11 @@ static int apply(const struct cli_option *o, void *into, const char *arg)
 static const char *argument(const struct cli_syntax *syntax, int value, int argc, char **argv)
 {
 	const struct cli_option *o = option_of(syntax, value);
+	uint64_t number;
 
+	if (o && o->is_attached && !optarg && optind < argc &&
+	    cli_number(argv[optind], 0, UINT64_MAX, &number))
+		return argv[optind++];
 	if (!o || !o->is_optional || optarg || optind >= argc || argv[optind][0] == '-')
 		return optarg;
 	return argv[optind++];

@@ -18,6 +18,7 @@ struct cli_option {
 	const char *name; /* long option, NULL: none */
 	const char *arg;  /* what --help calls its argument, NULL: it takes none */
 	bool is_optional; /* .arg is the next word, unless that begins with '-' or is missing: NULL */
+	bool is_attached; /* .arg stands behind '=' or is missing: NULL. (A number may be the next word.) */
 	const char *help; /* lines after the first are printed below it */
 	/* Exactly one of these. The flag is a bool in the caller's structure. */
 	bool is_flag;

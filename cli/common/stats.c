@@ -61,7 +61,9 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 	add_stops(line, &st);
 	if (st.taken_out)
 		(void)fprintf(line, " taken_out=%s",
-			      st.taken_out == UBP_TAKEN_OUT_RATE ? "rate" : "overhead");
+			      st.taken_out == UBP_TAKEN_OUT_RATE   ? "rate"
+			      : st.taken_out == UBP_TAKEN_OUT_ONCE ? "once"
+								   : "overhead");
 	if (st.no_jump)
 		(void)fprintf(line, " no_jump=\"%s\"", st.no_jump);
 }

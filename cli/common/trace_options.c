@@ -204,9 +204,9 @@ static int set_buffer_size(void *into, const char *arg)
 	if (!cli_number(arg, 1, 1 << 20, &kib))
 		return cli_usage_error("--buffer-size takes KiB from 1 to 1048576, not '%s'",
 				       arg);
-	o->ring_bytes = 16384;
-	while (o->ring_bytes < kib * 1024)
-		o->ring_bytes *= 2;
+	o->budget.ring_bytes = 16384;
+	while (o->budget.ring_bytes < kib * 1024)
+		o->budget.ring_bytes *= 2;
 	return CLI_OK;
 }
 
@@ -325,7 +325,20 @@ static const struct cli_option table[] = {
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'D', "delay", "MS", .set = set_delay,
 	  .help = "record nothing for MS milliseconds; -1: until --control says so" },
-	{ 'n', "count", "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 'n', NULL, "COUNT", .set = set_count, .help = "end after COUNT events" },
+	{ 0, "count", "KEY[,KEY]", .is_attached = true, .set = tally_set_count,
+	  .help = "count hits, print no events: by event, or by KEY, each an argument,\n"
+		  "comm, pid, tid, cpu or event. --count=NUMBER is -n" },
+	{ 0, "hist", "ARG[:STEP]", .is_attached = true, .set = tally_set_hist,
+	  .help = "count hits by powers of two of ARG, or in steps of STEP; without\n"
+		  "ARG by the first argument" },
+	{ 0, "sum", "ARG", .set = tally_set_sum,
+	  .help = "sum, least, most and mean of ARG, by event" },
+	{ 0, "by", "KEY[,KEY]", .set = tally_set_by,
+	  .help = "--hist, --sum: for each KEY, in place of each event" },
+	{ 0, "top", "N", .set = tally_set_top, .help = "of what is counted, the N largest" },
+	{ 0, "every", "SECS", .set = tally_set_every,
+	  .help = "print what is counted each SECS seconds, not only at the end" },
 	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), by libunwind\n"
@@ -367,6 +380,9 @@ static const struct cli_option table[] = {
 	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
 	  .help = "events recorded without a stop wait in so much memory for each\n"
 		  "thread of a target (default 1024)" },
+	{ 0, "once", FLAG(budget.once),
+	  .help = "one event of each probe, which is taken out then; at the end, tell\n"
+		  "how many places were hit" },
 	{ 0, "max-rate", "N", .set = set_max_rate,
 	  .help = "take a place out that has more than N hits a second" },
 	{ 0, "max-overhead", "PERCENT", .set = set_max_overhead,
@@ -463,6 +479,13 @@ int trace_options_check(const struct trace_options *o)
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	if (o->budget.once && tally_is_wanted(&o->tally))
+		return cli_usage_error("--once has one event of each probe: it excludes --count, "
+				       "--hist and --sum");
+	if (tally_is_wanted(&o->tally) && o->ends.count)
+		return cli_usage_error("-n is for events: it excludes --count, --hist and --sum");
+	if (tally_check(&o->tally) != CLI_OK)
+		return CLI_USAGE;
 	return check_filter_word(o);
 }
 

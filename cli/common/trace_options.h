@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/common/option.h"
+#include "cli/common/tally.h"
 #include "engine/ubp.h"
 #include "engine/ubp_sink.h"
 
@@ -56,6 +57,8 @@ struct print_options {
 /* What costs more is taken out; 0: no limit. */
 struct budget_options {
 	uint64_t rate, overhead; /* hits a second; percent */
+	bool once;               /* each goes when it was hit */
+	size_t ring_bytes;       /* --buffer-size, of each thread; 0: default */
 };
 
 /* Whose hits are traced. */
@@ -92,7 +95,6 @@ struct trace_options {
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
 	const char *clock;
-	size_t ring_bytes; /* --buffer-size; 0: default */
 	enum ubp_mode mode;
 	bool help, version, header;
 	bool stats, strict, stay, lossless, force, beside_kernel;
@@ -105,6 +107,7 @@ struct trace_options {
 	struct target_options who;
 	struct debug_options debug;
 	struct budget_options budget;
+	struct tally_options tally;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

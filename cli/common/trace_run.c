@@ -28,6 +28,7 @@
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
 #include "engine/base/again.h"
+#include "engine/ubp_stats.h"
 #include "engine/ubp_event.h"
 
 #define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
@@ -41,6 +42,8 @@ struct run {
 	int signal_fd;
 	struct control control;
 	uint64_t deadline_ns; /* 0: none */
+	struct tally_print tally;
+	uint64_t tally_ns;    /* when what is counted is printed next; 0: at the end */
 	uint64_t delay_ns;    /* when probes that are off are switched on; 0: no more */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
@@ -287,21 +290,40 @@ static int look_at_delay(struct run *run)
 	return -1;
 }
 
+/* The same of what is counted. */
+static int look_at_tally(struct run *run)
+{
+	int left = time_left_ms(run->tally_ns);
+
+	if (left != 0)
+		return left;
+	tally_print(&run->tally, &run->out, false);
+	while (run->tally_ns <= now_ns())
+		run->tally_ns += run->opt->tally.every_ns;
+	return time_left_ms(run->tally_ns);
+}
+
+static int sooner(int a, int b)
+{
+	return a >= 0 && (b < 0 || a < b) ? a : b;
+}
+
 static void trace(struct run *run)
 {
-	int left, delay;
+	int left, delay, tally;
 
 	for (;;) {
 		delay = look_at_delay(run);
 		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
 			return;
+		tally = look_at_tally(run);
 		if (!output_flush(&run->out) || run->ending || has_count(run))
 			return;
 		left = time_left_ms(run->deadline_ns);
 		if (left == 0 || ubp_is_done(run->session))
 			return;
 		wait_for_something(run, ubp_fd(run->session),
-				   delay >= 0 && (left < 0 || delay < left) ? delay : left);
+				   sooner(tally, sooner(delay, left)));
 	}
 }
 
@@ -324,6 +346,29 @@ static void add_lost(struct run *run)
 	output_add(&run->out, text, len);
 }
 
+/* --once: of the places in each file, how many were hit. */
+static void tell_once(const struct run *run)
+{
+	size_t n = ubp_n_probes(run->session), n_hit = 0, first = 0;
+	char text[512];
+
+	for (size_t i = 0; i < n; i++) {
+		const char *path = ubp_probe_path(run->session, i);
+		struct ubp_probe_stats st;
+
+		ubp_probe_stats(run->session, i, &st);
+		n_hit += st.taken_out == UBP_TAKEN_OUT_ONCE;
+		if (i + 1 < n && strcmp(path, ubp_probe_path(run->session, i + 1)) == 0)
+			continue;
+		(void)snprintf(text, sizeof(text), "%zu of %zu place%s of %s %s hit", n_hit,
+			       i + 1 - first, i == first ? "" : "s", path,
+			       i == first ? "was" : "were");
+		cli_tell(NULL, text);
+		first = i + 1;
+		n_hit = 0;
+	}
+}
+
 static void print_rest(struct run *run)
 {
 	const char *text;
@@ -336,7 +381,11 @@ static void print_rest(struct run *run)
 		add_lost(run);
 	text = ubp_sink_end(run->sink, &len);
 	output_add(&run->out, text, len);
+	if (tally_is_wanted(&run->opt->tally))
+		tally_print(&run->tally, &run->out, true);
 	tell_untold(run);
+	if (run->opt->budget.once)
+		tell_once(run);
 	if (!run->opt->command)
 		say_end(run);
 	(void)drain(run);
@@ -396,6 +445,8 @@ static int run_started(struct run *run)
 	run->out.hold = run->opt->ends.duration != NULL;
 	if (run->opt->ends.duration)
 		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
+	if (run->opt->tally.every_ns)
+		run->tally_ns = now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
 		run->delay_ns = now_ns() + run->opt->steer.delay_ns;
 	trace(run);
@@ -486,7 +537,13 @@ static int run_to(struct run *run)
 
 int trace_run(struct ubp_session *session, const struct trace_options *options)
 {
-	struct run run = { .opt = options, .session = session, .signal_fd = -1 };
+	struct run run = { .opt = options,
+			   .session = session,
+			   .signal_fd = -1,
+			   .tally = { .opt = &options->tally,
+				      .session = session,
+				      .json = options->form.is_data,
+				      .unicode = tally_has_unicode() } };
 	int status = control_open(&run.control, options->steer.control);
 
 	if (status != CLI_OK)

@@ -15,6 +15,7 @@
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
+#include "engine/ubp_tally.h"
 
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
@@ -46,6 +47,14 @@ static void tell_tracing(struct ubp_session *session)
 	cli_tell(NULL, text);
 }
 
+static void print_trigger(struct output *out, const struct trace_options *o)
+{
+	char *text = tally_text(&o->tally);
+
+	output_line(out, "trigger: %s", text ? text : "");
+	free(text);
+}
+
 static int describe(struct ubp_session *session, const struct trace_options *o)
 {
 	struct output out;
@@ -67,7 +76,11 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 			status |= print_definition(&out, session, i);
 		if (o->only.explain)
 			output_line(&out, "%s", ubp_probe_explain(session, i));
+		if (o->only.explain && ubp_tally_explain(session, i))
+			output_line(&out, "  %s", ubp_tally_explain(session, i));
 	}
+	if (o->only.explain && tally_is_wanted(&o->tally))
+		print_trigger(&out, o);
 	if (o->only.explain)
 		tell_tracing(session);
 	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
@@ -87,6 +100,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 			return cli_error_record(&err);
 	if (ubp_n_probes(session) == 0)
 		return cli_error("no definition is given");
+	if (tally_is_wanted(&o->tally) && tally_begin(session, &o->tally) != CLI_OK)
+		return CLI_FAILED;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
 	if (o->steer.ready_fd >= 0)
@@ -133,7 +148,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.strict = o->strict;
 	opt.stay = o->stay;
 	opt.lossless = o->lossless;
-	opt.ring_bytes = o->ring_bytes;
+	opt.ring_bytes = o->budget.ring_bytes;
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;
@@ -147,6 +162,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
 	opt.max_rate = o->budget.rate;
 	opt.max_overhead = (unsigned)o->budget.overhead;
+	opt.once = o->budget.once;
 	opt.mode = o->mode;
 	opt.follow = o->who.follow      ? UBP_FOLLOW_YES
 		     : o->who.no_follow ? UBP_FOLLOW_NO

@@ -187,6 +187,9 @@ struct ring_record {
 	uint8_t data[];    /* as in event/record.h */
 };
 
+/* In .cpu: the hit was to be counted in a table, which has no room for its key (base/tally_table.h). */
+#define RING_NO_ENTRY 0x8000U
+
 /* In .data_len: behind the data, 8-aligned, comes a stack: a word with the number of
  * its entries, up to RING_STACK_MAX, then these. */
 #define RING_STACK     0x8000U

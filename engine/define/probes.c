@@ -79,7 +79,7 @@ static int fill_probe(const struct spec_probe *spec, struct definition_file *fil
 		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
 	if (rc < 0)
 		return rc;
-	p->uprobe->asks_name = detour_stops(p->uprobe->program, p->uprobe->filter);
+	p->uprobe->at_hit.asks_name = detour_stops(p->uprobe->program, p->uprobe->filter);
 	p->serial = spec->serial;
 	p->object = file->object;
 	p->file = file;

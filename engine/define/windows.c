@@ -147,7 +147,7 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 	defs->is_settled = false;
 	/* What only the interpreter can tell. */
 	why = arch->detour.check ? arch->detour.check(u->program) : NULL;
-	if (!why && u->asks_name && !detour_may_drop(u->program, u->filter, u->kind))
+	if (!why && u->at_hit.asks_name && !detour_may_drop(u->program, u->filter, u->kind))
 		why = why_name;
 	if (!arch->detour.build)
 		why = "there are no jumps in programs of this kind";

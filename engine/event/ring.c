@@ -29,9 +29,7 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 	set->opt = *options;
 	set->opt.ring_bytes = bytes;
 	pthread_mutex_init(&set->lock, NULL);
-	set->n_rings = REGION_MAX / ring_stride(set) < RINGS_MAX
-			       ? (uint32_t)(REGION_MAX / ring_stride(set))
-			       : RINGS_MAX;
+	set->n_rings = ring_most(set, REGION_MAX);
 	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8 + 8 * RING_STACK_MAX);
 	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
 	set->off = calloc(1, RING_SWITCHES / 8);

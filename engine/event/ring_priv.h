@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "engine/base/map.h"
+#include "engine/base/tally_table.h"
 #include "engine/event/ring.h"
 #include "engine/event/ring_owner.h"
 #include "engine/event/ring_time.h"
@@ -26,6 +27,7 @@
 enum ring_state { RING_FREE, RING_OFFERED, RING_LIVE, RING_GONE };
 
 struct ring_claims;
+struct ring_count;
 
 struct ring {
 	_Atomic uint32_t state;
@@ -47,12 +49,14 @@ struct ring {
 	uint64_t since_ns; /* what is to come from it is younger */
 	uint64_t comm_ns;  /* when .comm was read; 0: never */
 	uint64_t stuck_ns; /* since when it is at a record that is not complete; 0: it is not */
+	uint64_t grown;    /* records behind this position say whether its table has to grow */
 	bool is_gone;      /* at the last look */
 	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
 	struct ring_front {
 		uint64_t time, vaddr, ret; /* time in ticks */
 		uint32_t size, probe;
 		uint16_t cpu, data_len, n_stack;
+		bool no_entry;
 	} front;
 	char comm[16];
 };
@@ -83,6 +87,11 @@ struct ring_space {
 
 struct ring_set {
 	struct ring_options opt;
+	struct ring_tallies {
+		uint32_t slot; /* 0: there are none */
+		void (*counted)(void *ctx, const struct ring_count *count); /* ring_count_fn */
+		void *ctx;
+	} tally;
 	atomic_uint n_probes;
 	uint32_t n_rings; /* of each space */
 	pthread_mutex_t lock;
@@ -109,7 +118,15 @@ struct ring_set {
 
 static inline uint64_t ring_stride(const struct ring_set *set)
 {
-	return set->opt.ring_bytes + RING_SLACK;
+	return set->opt.ring_bytes + RING_SLACK + (set->tally.slot ? TALLY_AREA : 0);
+}
+
+/* Rings that so many bytes take. */
+static inline uint32_t ring_most(const struct ring_set *set, uint64_t len)
+{
+	uint64_t n = len / ring_stride(set);
+
+	return n < RINGS_MAX ? (uint32_t)n : RINGS_MAX;
 }
 
 /* How far .head may go, from @tail on. */
@@ -148,6 +165,14 @@ void ring_switches_begin(struct ring_space *space);
 
 /* ring_space.c: by the delivering thread, or at the very end. */
 void ring_space_free(struct ring_space *space);
+
+/* ring_tally.c: for a new thread; what one that is gone has counted is told, and cleared; a record found no room. */
+void ring_tally_begin(struct ring *ring);
+void ring_tally_end(struct ring *ring);
+void ring_tally_grow(struct ring *ring);
+
+/* ring_read.c */
+void ring_look_at_comm(struct ring *ring, uint64_t now);
 
 /* ring_table.c: where an entry for @key can be made. -ENOSPC: no room. */
 int ring_table_place(struct ring_space *space, uint64_t key, uint32_t *ret_slot);

@@ -52,13 +52,15 @@ static uint32_t stack_at(uint32_t data_len)
 	return (data_len + 7) & ~7u;
 }
 
+/* One that is void may have no head: what was counted gives its room back so, where a handler has recorded behind it. */
 static bool is_sane(const struct ring_record *r)
 {
+	bool is_void = r->probe == RING_VOID;
 	uint32_t data_len = r->data_len & ~RING_STACK;
 	uint32_t needed = r->data_len & RING_STACK ? stack_at(data_len) + 8 : data_len;
 
 	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
-	       needed <= r->size - sizeof(*r) && data_len <= EVENT_DATA_MAX;
+	       (is_void || (needed <= r->size - sizeof(*r) && data_len <= EVENT_DATA_MAX));
 }
 
 /* The number of entries that @r, which is sane, says it has; UINT32_MAX: more than there is room for. */
@@ -88,6 +90,7 @@ static enum front read_front(struct ring *ring)
 {
 	struct ring_record r;
 	uint32_t n_stack;
+	uint16_t cpu;
 
 	if (!is_committed(ring, ring->tail))
 		return FRONT_INCOMPLETE;
@@ -97,6 +100,7 @@ static enum front read_front(struct ring *ring)
 	/* The one before was shortened after the look: another look will tell. */
 	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
+	cpu = r.cpu & (uint16_t)~RING_NO_ENTRY;
 	n_stack = r.probe == RING_VOID ? 0 : stack_of(ring, &r);
 	if (n_stack == UINT32_MAX)
 		return FRONT_NONSENSE;
@@ -106,7 +110,8 @@ static enum front read_front(struct ring *ring)
 		.ret = r.ret,
 		.size = r.size,
 		.probe = r.probe,
-		.cpu = r.cpu < CPUS_MAX ? r.cpu : 0,
+		.cpu = cpu < CPUS_MAX ? cpu : 0,
+		.no_entry = r.cpu & RING_NO_ENTRY,
 		.data_len = r.data_len & (uint16_t)~RING_STACK,
 		.n_stack = (uint16_t)n_stack,
 	};
@@ -191,16 +196,18 @@ static bool load_front(struct ring *ring)
 		}
 	}
 	ring->stuck_ns = 0;
-	if (ring->is_gone)
+	if (ring->is_gone) {
+		ring_tally_end(ring);
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
-	else
+	} else {
 		tell_limit(ring);
+	}
 	return false;
 }
 
 /* --- a look at all ------------------------------------------------------------------------- */
 
-static void look_at_comm(struct ring *ring, uint64_t now)
+void ring_look_at_comm(struct ring *ring, uint64_t now)
 {
 	char comm[16];
 
@@ -252,8 +259,8 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 	ring->end = head;
 	if (head == ring->tail)
 		ring->since_ns = now;
-	else
-		look_at_comm(ring, now);
+	if (head != ring->tail || ring->space->set->tally.slot)
+		ring_look_at_comm(ring, now);
 	if (ring->is_ready)
 		return ring_fill(ring);
 	fill = ring_fill(ring);
@@ -400,6 +407,8 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 			count_lost(ring, 1);
 		if (!mute)
 			fill_record(set, ring, ns);
+		if (ring->front.no_entry)
+			ring_tally_grow(ring);
 		pass_front(set, ring, ns);
 		if (!mute)
 			return set->record;

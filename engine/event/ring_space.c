@@ -269,9 +269,10 @@ void ring_prepare(struct ring *ring)
 	ring->end = ring->tail = next_start(ring);
 	ring->limit = ring_limit(ring->space->set, ring->tail);
 	ring->lost = ring->last_ticks = ring->last_ns = ring->seen_ns = 0;
-	ring->comm_ns = ring->stuck_ns = ring->since_ns = 0;
+	ring->comm_ns = ring->stuck_ns = ring->since_ns = ring->grown = 0;
 	ring->is_gone = ring->is_ready = false;
 	memset(ring->comm, 0, sizeof(ring->comm));
+	ring_tally_begin(ring);
 }
 
 void ring_publish(struct ring *ring, uint32_t state)

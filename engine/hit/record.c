@@ -212,7 +212,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 	size_t head = probe_kind_head(probe->kind);
 
 	/* A name that is asked for must be the one at this moment. */
-	if (probe->asks_name) {
+	if (probe->at_hit.asks_name) {
 		task_comm(m->t->tid, m->t->task.comm);
 		m->t->task.comm_read_ns = m->now_ns;
 		memcpy(r->comm, m->t->task.comm, sizeof(r->comm));

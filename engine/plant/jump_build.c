@@ -15,6 +15,7 @@
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
+#include "engine/event/ring_tally.h"
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
@@ -117,6 +118,8 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .kind = u->kind,
 						   .program = u->program,
 						   .filter = u->filter,
+						   .tally = u->at_hit.tally,
+						   .once = plant->opt.once,
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
@@ -199,6 +202,16 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 	return run_up_find(b->space, &b->view, site, run_up, err);
 }
 
+static void note_detour(struct site_jump *jump, const struct site *site,
+			const struct detour_plan *plan)
+{
+	jump->copy = plan->vaddr;
+	jump->is_watch = !site->n_probes;
+	jump->claims = jump->is_watch || plan->claim;
+	jump->len = (uint32_t)jump->detour.len;
+	jump->run_up = site->run_up;
+}
+
 static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
 		    struct ubp_err *err)
 {
@@ -238,6 +251,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.has = plant->code_has,
 		.self_at = claims_self_at(ps),
 		.claim = claims_code(ps),
+		.tally = ring_set_tally_place(plant->opt.rings),
 		.like = b->like,
 	};
 	int rc = find_code(b, site, &run_up, &plan, err);
@@ -253,11 +267,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
-	jump->copy = vaddr;
-	jump->is_watch = is_watch;
-	jump->claims = is_watch || plan.claim;
-	jump->len = (uint32_t)jump->detour.len;
-	jump->run_up = site->run_up;
+	note_detour(jump, site, &plan);
 	take_window(jump, window);
 	if (!read_fill(b, site, window, jump))
 		return ubp_fail(err, EFAULT, "it cannot be read");

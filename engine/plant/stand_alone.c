@@ -62,7 +62,7 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 	if (site->rung != SITE_JUMPED)
 		return "not all of its places are jumps";
 	for (size_t i = 0; i < site->n_probes; i++) {
-		if (site->probes[i]->asks_name)
+		if (site->probes[i]->at_hit.asks_name)
 			return "a probe asks for the thread's name";
 	}
 	return NULL;

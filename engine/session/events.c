@@ -13,6 +13,8 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/once.h"
+#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
@@ -152,7 +154,8 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		if (live_tells(s, record)) {
-			deliver(batch, record);
+			if (!session_tally_took(s, record) && !once_is_again(s, record))
+				deliver(batch, record);
 			n++;
 		}
 		event_queue_next(s->out.queue);
@@ -324,7 +327,8 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 			(enum ubp_taken_out)__atomic_load_n(&u->taken_out, __ATOMIC_RELAXED),
 	};
 	_Static_assert((int)TAKEN_OUT_RATE == UBP_TAKEN_OUT_RATE &&
-			       (int)TAKEN_OUT_OVERHEAD == UBP_TAKEN_OUT_OVERHEAD,
+			       (int)TAKEN_OUT_OVERHEAD == UBP_TAKEN_OUT_OVERHEAD &&
+			       (int)TAKEN_OUT_ONCE == UBP_TAKEN_OUT_ONCE,
 		       "both mean the same");
 	_Static_assert(STOP_N == UBP_STOPS, "each reason is told");
 	for (unsigned why = 0; why < STOP_N; why++)

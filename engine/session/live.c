@@ -237,7 +237,7 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 		uprobe_put(probe);
 		return rc;
 	}
-	probe->asks_name = detour_stops(probe->program, probe->filter);
+	probe->at_hit.asks_name = detour_stops(probe->program, probe->filter);
 	*ret_probe = probe;
 	return 0;
 }

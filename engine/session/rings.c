@@ -8,6 +8,8 @@
 #include "engine/fetch/match.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/once.h"
+#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 
 /* Delivered by one call at most, so that the caller can see to other things. */
@@ -60,8 +62,9 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 		if (!live_tells(s, record) || !count(live_probe(s, record->probe), record))
 			continue;
 		batch->n++;
-		batch->deliver(batch, record);
 		n++;
+		if (!session_tally_took(s, record) && !once_is_again(s, record))
+			batch->deliver(batch, record);
 	}
 	return n;
 }

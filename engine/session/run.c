@@ -24,6 +24,7 @@
 #include "engine/plant/upgrade.h"
 #include "engine/plant/way_out.h"
 #include "engine/session/budget.h"
+#include "engine/session/once.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
@@ -76,7 +77,8 @@ static int begin_planting(struct ubp_session *s)
 	const struct plant_options opt = {
 		.step = s->opt.mode == UBP_MODE_STEP,
 		.force = s->opt.force,
-		.lossless = s->opt.lossless,
+		.lossless = s->opt.lossless || s->out.tally,
+		.once = s->opt.once,
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
@@ -110,7 +112,7 @@ static int begin_hits(struct ubp_session *s)
 		.queue = s->out.queue,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
-		.lossless = s->opt.lossless,
+		.lossless = s->opt.lossless || s->out.tally,
 		.stack = s->opt.stack != UBP_STACK_NONE,
 		.frames = stacks_frames(s),
 		.maps = s->stacks.maps,
@@ -165,6 +167,7 @@ static void tear_down(struct ubp_session *s)
 	letting_go_end(s);
 	loader_end(s);
 	budget_end(s);
+	once_end(s);
 	if (s->n_released > 1)
 		session_warn(s, "%u processes in all had other tracers", s->n_released);
 	release_pass(s);
@@ -257,11 +260,13 @@ void *run_thread(void *arg)
 		return NULL;
 	}
 	budget_begin(s);
+	once_begin(s);
 	announce(s, 0, &err);
 	targets_end_with_last(s);
 	while (!must_stop(s) && !is_lost(s)) {
 		release_pass(s);
 		budget_pass(s);
+		once_pass(s);
 		changes_pass(s);
 		loader_pass(s);
 		/* Hits do not wait while jumps are made in many processes. */

@@ -27,6 +27,7 @@
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/session_definitions.h"
+#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/named_pids.h"
@@ -157,6 +158,7 @@ void ubp_session_free(struct ubp_session *s)
 	event_queue_free(s->out.queue);
 	ring_set_free(s->out.rings);
 	stacks_free(s);
+	session_tally_free(s);
 	while (s->warning.first) {
 		struct warning *next = s->warning.first->next;
 

@@ -118,7 +118,7 @@ const char *ubp_explain_tracing(struct ubp_session *s, const char **ret_perhaps)
 	for (size_t i = 0; !why && i < definitions_n(s->defined); i++) {
 		why = definitions_stop(s->defined, i);
 		/* Its detour tells by a stop what passes the rest of the filter. */
-		if (!why && definitions_uprobe(s->defined, i)->asks_name)
+		if (!why && definitions_uprobe(s->defined, i)->at_hit.asks_name)
 			why = "a probe asks for the thread's name";
 		if (!why && !s->opt.force)
 			why = why_breaks(s, i, ret_perhaps);

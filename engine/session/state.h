@@ -124,6 +124,16 @@ struct session_loader {
 	struct alarm_clock alarm;
 };
 
+/* Probes that are taken out when they were hit: once.h. */
+struct session_once {
+	uint64_t n_due; /* that were, ever; the delivering thread's, atomic */
+	/* The tracing thread's. */
+	uint64_t n_done; /* .n_due, when all these were taken out */
+	bool is_on;
+	uint64_t next_ns;
+	struct alarm_clock alarm;
+};
+
 /* What probes cost: budget.h. All zero: there are no limits. */
 struct session_budget {
 	bool is_on;
@@ -137,6 +147,7 @@ struct session_budget {
 	struct budget_place *places;
 	size_t n_places;
 	struct alarm_clock alarm;
+	struct session_once once;
 };
 
 /* Records on their way to the caller. */
@@ -149,6 +160,7 @@ struct session_out {
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
+	struct session_tally *tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
 };
 
 /* Names for stacks. */

@@ -32,6 +32,7 @@ struct plant_options {
 	bool eager;                 /* jumps are made at once */
 	bool beside_kernel;         /* no jump begins at a first instruction */
 	bool count_dropped;         /* hits that filters drop are counted, too */
+	bool once;                  /* a recorded hit switches its probe off */
 	bool stay;                  /* nobody is let go of (plant/stand_alone.h) */
 	bool follows;               /* children of a process are traced, too */
 	unsigned frames;            /* of stacks that jumps take; 0: none */

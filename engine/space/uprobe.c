@@ -32,6 +32,7 @@ void uprobe_put(struct uprobe *probe)
 	uprobe_put(probe->life.successor);
 	free(probe->program);
 	filter_free(probe->filter);
+	free(probe->at_hit.tally);
 	free(probe->exits);
 	free(probe->no_exits);
 	free(probe->what);
@@ -81,7 +82,7 @@ static void take_window(struct uprobe *probe, const struct uprobe *old)
 		w->why = probe->no_window;
 	if (w->no_lead && w->no_lead == old->no_lead)
 		w->no_lead = probe->no_lead;
-	if (!w->len || !probe->asks_name ||
+	if (!w->len || !probe->at_hit.asks_name ||
 	    detour_may_drop(probe->program, probe->filter, probe->kind))
 		return;
 	w->len = w->padding = 0;

@@ -41,6 +41,7 @@ enum taken_out {
 	TAKEN_OUT_NOT,
 	TAKEN_OUT_RATE,     /* too many hits */
 	TAKEN_OUT_OVERHEAD, /* it cost too much */
+	TAKEN_OUT_ONCE,     /* it was hit, and was to be hit once */
 };
 
 /* Counters: written by the tracing thread alone, read by anybody, relaxed. */
@@ -110,6 +111,12 @@ struct uprobe_life {
 	bool is_off; /* switched off: nothing is recorded; the caller's thread writes it, relaxed */
 };
 
+/* Beside its program and its filter. */
+struct uprobe_at_hit {
+	struct tally_plan *tally; /* it is counted so; NULL: it is recorded */
+	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
+};
+
 struct uprobe {
 	unsigned refs;   /* atomic */
 	unsigned number; /* in the session; no other probe of it ever has this */
@@ -140,7 +147,7 @@ struct uprobe {
 	struct uprobe_window window;
 	struct fetch_program *program;
 	struct filter *filter; /* NULL: none */
-	bool asks_name; /* .program or .filter asks for the thread's name: detour_stops() */
+	struct uprobe_at_hit at_hit;
 	struct uprobe_stats stats;
 };
 

@@ -32,6 +32,13 @@ usage "'c' is one word too many (a definition with arguments is quoted as one wo
 usage "no command after '--'" p:libc:getenv --
 usage 'a command excludes -p and -L' -p 1 p:libc:getenv -- true
 usage '-d is for tracing: it excludes -v, --check, --definition and --explain' -v -d 1 p:libc:getenv
+usage '--count, --hist and --sum exclude each other' --count --hist p:libc:getenv
+usage '--count=comm says what is counted by: it excludes --by' --count=comm --by=pid p:libc:getenv
+usage '--count= takes what is counted by: --count=comm' --count= p:libc:getenv
+usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
+usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
+usage "--top takes a number of lines, from 1, not '0'" --top 0 p:libc:getenv
+usage '-n is for events: it excludes --count, --hist and --sum' -n 1 --count p:libc:getenv
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
 # What those who come from elsewhere try.

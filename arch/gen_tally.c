@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Hits that are counted where they happen (base/tally_table.h). The data is fetched to where it would be recorded, so all that
+ * reads the program is that of a record, and what cannot be counted becomes one: its head is written, which else is not, and it
+ * is complete. What was counted gives back the room.
+ */
+
+#include "arch/gen.h"
+#include "engine/base/tally_table.h"
+
+/* --- what can be counted ------------------------------------------------------------------- */
+
+const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program)
+{
+	bool has_string = false;
+
+	for (unsigned i = 0; i < tally->n_keys; i++) {
+		if (tally->keys[i].source != TALLY_STRING)
+			continue;
+		/* One more would have its bytes where the first one's last word is filled up. */
+		if (has_string || program->has_strings != 1)
+			return "several strings are fetched";
+		has_string = true;
+	}
+	if (tally_slot(tally) > TALLY_SLOT_MAX)
+		return "its entries are too large";
+	return NULL;
+}
+
+static bool is_done(const struct gen *g, const struct detour_probe *probe)
+{
+	const struct tally_plan *tally = probe->tally;
+
+	return tally && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
+	       !detour_why_no_tally(tally, probe->program) &&
+	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally.slot
+				       : probe->number < TALLY_COUNTERS);
+}
+
+/* Does the filter look at the record? */
+static bool has_late_filter(const struct gen *g, const struct detour_probe *probe)
+{
+	struct detour_early early = gen_filter_look(g, probe);
+
+	return probe->filter && (early.unsure || early.loads);
+}
+
+bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe)
+{
+	return is_done(g, probe) && !tally_has_table(probe->tally) && !has_late_filter(g, probe);
+}
+
+/* Nothing of it is read from memory: then there is no record, until one is needed. */
+static bool is_quick(const struct gen *g)
+{
+	return !detour_needs_acc(g->probe->program) && !has_late_filter(g, g->probe);
+}
+
+const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field)
+{
+	const struct fetch_program *program = g->probe->program;
+	const struct fetch_op *op = program->ops;
+
+	if (!is_quick(g))
+		return NULL;
+	while (op < detour_end_of(program) && detour_store_of(op)->at != field->at)
+		op = detour_store_of(op) + 1;
+	return op;
+}
+
+/* --- what becomes a record --------------------------------------------------------------- */
+
+static void put_lost(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->count_lost(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_undo(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+static void put_record(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->tallies->restore(g);
+	g->isa->records->head(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_full(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->tallies->restore(g);
+	g->isa->records->head(g);
+	g->isa->records->tallies->note_full(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void put_drop(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	if (g->plan->count_dropped)
+		g->isa->records->count_dropped(g);
+	g->isa->records->give_back(g, a->n, a->on);
+}
+
+static void aside(struct gen *g, void (*put)(struct gen *g, const struct gen_aside *a),
+		  label_t at, label_t on, uint32_t max)
+{
+	gen_put_aside(g, &(struct gen_aside){ .put = put, .at = at, .on = on, .n = max });
+}
+
+/* --- a probe --------------------------------------------------------------------------------- */
+
+/* There is data to look at, for the filter or the key. */
+static void with_data(struct gen *g, label_t trap, size_t i)
+{
+	bool has_filter = has_late_filter(g, g->probe);
+	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), lost = emit_label(&g->e);
+	label_t undo = emit_label(&g->e), drop = emit_label(&g->e), done = emit_label(&g->e);
+	const struct gen_records *isa = g->isa->records;
+	uint32_t max = gen_record_max(g);
+	bool passed;
+
+	isa->reserve(g, max, g->plan->lossless ? trap : lost);
+	if (!g->plan->lossless)
+		aside(g, put_lost, lost, done, max);
+	g->fail = undo;
+	gen_data(g);
+	passed = !has_filter || gen_filter_late(g, drop);
+	if (passed) {
+		g->out->filters_done |= 1u << i;
+		if (tally_has_table(g->probe->tally))
+			g->isa->records->tallies->entry(g, full, cannot);
+		else
+			g->isa->records->tallies->count(g);
+		isa->give_back(g, max, done);
+	} else {
+		isa->head(g);
+		gen_record_end(g, max);
+	}
+	emit_set(&g->e, done);
+	if (has_filter)
+		aside(g, put_drop, drop, done, max);
+	if (passed && tally_has_table(g->probe->tally)) {
+		aside(g, put_record, cannot, done, max);
+		aside(g, put_full, full, done, max);
+	}
+	aside(g, put_undo, undo, trap, max);
+}
+
+/* All of it, as gen_record() has it. */
+static void put_whole(struct gen *g, const struct gen_aside *a)
+{
+	const struct gen_records *isa = g->isa->records;
+	label_t lost = emit_label(&g->e);
+
+	emit_set(&g->e, a->at);
+	isa->reserve(g, a->n, g->plan->lossless ? a->other : lost);
+	isa->head(g);
+	if (a->is_full)
+		g->isa->records->tallies->note_full(g);
+	gen_data(g);
+	gen_record_end(g, a->n);
+	g->isa->jump(&g->e, a->on);
+	emit_set(&g->e, lost);
+	isa->count_lost(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void quickly(struct gen *g, label_t trap, size_t i)
+{
+	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), done = emit_label(&g->e);
+	label_t undo = emit_label(&g->e);
+	struct gen_aside whole = {
+		.put = put_whole, .on = done, .other = trap, .n = gen_record_max(g)
+	};
+
+	g->isa->records->tallies->entry(g, full, cannot);
+	emit_set(&g->e, done);
+	g->out->filters_done |= 1u << i;
+	g->fail = undo;
+	whole.at = full;
+	whole.is_full = true;
+	gen_put_aside(g, &whole);
+	whole.at = cannot;
+	whole.is_full = false;
+	gen_put_aside(g, &whole);
+	aside(g, put_undo, undo, trap, whole.n);
+}
+
+bool gen_tally(struct gen *g, label_t trap, size_t i)
+{
+	if (!is_done(g, g->probe))
+		return false;
+	g->fail = trap;
+	g->isa->records->find_thread(g);
+	if (gen_tally_is_bare(g, g->probe)) {
+		g->isa->records->tallies->count(g);
+		g->out->filters_done |= 1u << i;
+	} else if (is_quick(g)) {
+		quickly(g, trap, i);
+	} else {
+		with_data(g, trap, i);
+	}
+	return true;
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* --count, --hist, --sum: what is counted in place of events, and how it is printed. */
+
+#ifndef UBP_CLI_COMMON_TALLY_H
+#define UBP_CLI_COMMON_TALLY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct output;
+struct ubp_session;
+
+struct tally_options {
+	bool count, hist; /* given */
+	const char *keys; /* --count=KEY[,KEY]; NULL: by event */
+	const char *arg;  /* --hist=ARG, with :STEP perhaps; NULL: the first one */
+	const char *sum;  /* --sum=ARG */
+	const char *by;   /* --by=KEY[,KEY] */
+	uint64_t top;     /* 0: all */
+	uint64_t every_ns; /* 0: at the end */
+};
+
+/* As .set of struct cli_option, of a structure that begins with trace_options. */
+int tally_set_count(void *into, const char *arg);
+int tally_set_hist(void *into, const char *arg);
+int tally_set_sum(void *into, const char *arg);
+int tally_set_by(void *into, const char *arg);
+int tally_set_top(void *into, const char *arg);
+int tally_set_every(void *into, const char *arg);
+
+/* Is something counted? */
+bool tally_is_wanted(const struct tally_options *o);
+/* CLI_OK, or said why not. */
+int tally_check(const struct tally_options *o);
+/* The session, which has its probes, counts from its start on. CLI_OK, or said why not. */
+int tally_begin(struct ubp_session *session, const struct tally_options *o);
+/* The trigger that the options are short for; allocated, NULL: out of memory. */
+char *tally_text(const struct tally_options *o);
+
+/* Does the user's locale say that bars may have parts of characters? */
+bool tally_has_unicode(void);
+
+/* What is printed, and how. */
+struct tally_print {
+	const struct tally_options *opt;
+	struct ubp_session *session;
+	bool json, unicode;
+	size_t n_lines; /* of the last block, where the next one takes its place */
+};
+
+/* All there is by now. @is_last: no block comes behind it. */
+void tally_print(struct tally_print *p, struct output *out, bool is_last);
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* From the short forms to the text of a trigger. */
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common/message.h"
+#include "cli/common/option.h"
+#include "cli/common/tally.h"
+#include "cli/common/trace_options.h"
+#include "engine/ubp_tally.h"
+
+static struct tally_options *of(void *into)
+{
+	return &((struct trace_options *)into)->tally;
+}
+
+/* A number is what -n takes, whose long name this was. */
+int tally_set_count(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	if (arg && cli_number(arg, 1, UINT64_MAX, &o->ends.count))
+		return CLI_OK;
+	o->tally.count = true;
+	o->tally.keys = arg;
+	if (arg && !*arg)
+		return cli_usage_error("--count= takes what is counted by: --count=comm");
+	return CLI_OK;
+}
+
+int tally_set_hist(void *into, const char *arg)
+{
+	of(into)->hist = true;
+	of(into)->arg = arg;
+	return CLI_OK;
+}
+
+int tally_set_sum(void *into, const char *arg)
+{
+	of(into)->sum = arg;
+	return CLI_OK;
+}
+
+int tally_set_by(void *into, const char *arg)
+{
+	of(into)->by = arg;
+	return CLI_OK;
+}
+
+int tally_set_top(void *into, const char *arg)
+{
+	if (!cli_number(arg, 1, UINT64_MAX, &of(into)->top))
+		return cli_usage_error("--top takes a number of lines, from 1, not '%s'", arg);
+	return CLI_OK;
+}
+
+int tally_set_every(void *into, const char *arg)
+{
+	if (!cli_seconds(arg, &of(into)->every_ns))
+		return cli_usage_error("--every takes seconds, not '%s'", arg);
+	return CLI_OK;
+}
+
+bool tally_is_wanted(const struct tally_options *o)
+{
+	return o->count || o->hist || o->sum || o->by || o->top;
+}
+
+int tally_check(const struct tally_options *o)
+{
+	if (o->count + o->hist + (o->sum != NULL) > 1)
+		return cli_usage_error("--count, --hist and --sum exclude each other");
+	if (o->keys && o->by)
+		return cli_usage_error("--count=%s says what is counted by: it excludes --by",
+				       o->keys);
+	if (o->every_ns && !tally_is_wanted(o))
+		return cli_usage_error("--every is for --count, --hist and --sum");
+	return CLI_OK;
+}
+
+/* --- the text --------------------------------------------------------------------------- */
+
+static char *hist_text(const struct tally_options *o)
+{
+	const char *arg = o->arg ? o->arg : "arg1", *step = strrchr(arg, ':');
+	int len = step ? (int)(step - arg) : (int)strlen(arg), n;
+	char *text = NULL;
+
+	if (step)
+		n = asprintf(&text, "hist:keys=%s%s%.*s.buckets=%s", o->by ? o->by : "",
+			     o->by ? "," : "", len, arg, step + 1);
+	else
+		n = asprintf(&text, "hist:keys=%s%s%s.log2", o->by ? o->by : "",
+			     o->by ? "," : "", arg);
+	return n < 0 ? NULL : text;
+}
+
+char *tally_text(const struct tally_options *o)
+{
+	const char *keys = o->keys ? o->keys : o->by ? o->by : "event";
+	char *text = NULL;
+	int n;
+
+	if (o->hist)
+		return hist_text(o);
+	if (o->sum)
+		n = asprintf(&text, "hist:keys=%s:vals=hitcount,%s,%s.min,%s.max", keys, o->sum,
+			     o->sum, o->sum);
+	else
+		n = asprintf(&text, "hist:keys=%s", keys);
+	return n < 0 ? NULL : text;
+}
+
+int tally_begin(struct ubp_session *session, const struct tally_options *o)
+{
+	char *text = tally_text(o);
+	struct ubp_err err;
+	int rc;
+
+	if (!text)
+		return cli_error("out of memory");
+	ubp_err_reset(&err);
+	rc = ubp_tally(session, text, &err);
+	free(text);
+	return rc < 0 ? cli_error_record(&err) : CLI_OK;
+}

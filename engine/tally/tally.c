@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/tally/tally.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/tally_table.h"
+#include "engine/base/vec.h"
+#include "engine/event/ring_tally.h"
+
+/* Entries lie in pieces, so that none is copied when more come. */
+#define PIECE 65536
+
+/* A number, or a string with zeros up to a whole word behind its NUL. */
+#define KEY_MAX (TALLY_KEYS * (TALLY_STRING_MAX + 9))
+
+struct entry {
+	uint64_t hits;
+	uint64_t words[]; /* values, then the key */
+};
+
+struct tally {
+	struct tally_plan plan;
+	size_t size;
+	uint64_t hits, dropped;
+	uint8_t **pieces;
+	size_t n_pieces, cap_pieces, used; /* bytes of the last one */
+	struct entry **entries;
+	size_t n, cap;
+	uint32_t *index; /* number of an entry + 1; 0: none */
+	size_t n_index;  /* a power of two, or 0 */
+};
+
+/* What is about to be counted. */
+struct counted {
+	uint64_t hits;
+	uint64_t values[TALLY_VALUES];
+	size_t n_words;
+	uint64_t key[KEY_MAX / 8];
+};
+
+struct tally *tally_new(const struct tally_plan *plan, size_t size)
+{
+	struct tally *t = calloc(1, sizeof(*t));
+
+	if (!t)
+		return NULL;
+	t->plan = *plan;
+	t->size = size ? size : SIZE_MAX;
+	return t;
+}
+
+void tally_free(struct tally *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->n_pieces; i++)
+		free(t->pieces[i]);
+	free(t->pieces);
+	free(t->entries);
+	free(t->index);
+	free(t);
+}
+
+/* --- keys ---------------------------------------------------------------------------------- */
+
+static bool is_text(const struct tally_key *key)
+{
+	return key->source == TALLY_STRING || key->source == TALLY_COMM;
+}
+
+/* Bytes of the texts of a key tell where it ends: a NUL in the last word of each, as no text has one before. */
+static size_t text_words(const uint64_t *words)
+{
+	return strnlen((const char *)words, TALLY_STRING_MAX) / 8 + 1;
+}
+
+static size_t key_words(const struct tally *t, const uint64_t *words)
+{
+	size_t n = 0;
+
+	for (unsigned i = 0; i < t->plan.n_keys; i++)
+		n += is_text(&t->plan.keys[i]) ? text_words(words + n) : 1;
+	return n;
+}
+
+static uint64_t hash_of(const uint64_t *words, size_t n)
+{
+	uint64_t hash = 0;
+
+	for (size_t i = 0; i < n; i++)
+		hash = tally_hash(hash, words[i]);
+	return hash;
+}
+
+static void add_number(struct counted *c, uint64_t number)
+{
+	c->key[c->n_words++] = number;
+}
+
+static void add_text(struct counted *c, const void *text, size_t len)
+{
+	uint64_t *to = c->key + c->n_words;
+
+	len = strnlen(text, len < TALLY_STRING_MAX ? len : TALLY_STRING_MAX);
+	to[len / 8] = 0;
+	memcpy(to, text, len);
+	c->n_words += len / 8 + 1;
+}
+
+/* --- entries --------------------------------------------------------------------------------- */
+
+static const uint64_t *key_of(const struct tally *t, const struct entry *e)
+{
+	return e->words + t->plan.n_values;
+}
+
+static void put_index(struct tally *t, uint64_t hash, uint32_t number)
+{
+	size_t i = hash & (t->n_index - 1);
+
+	while (t->index[i])
+		i = (i + 1) & (t->n_index - 1);
+	t->index[i] = number;
+}
+
+static bool make_room(struct tally *t)
+{
+	size_t n = t->n_index ? 2 * t->n_index : 64;
+
+	if (t->n < t->n_index / 4 * 3)
+		return true;
+	if (t->n >= UINT32_MAX / 2)
+		return false;
+	free(t->index);
+	t->index = calloc(n, sizeof(*t->index));
+	t->n_index = t->index ? n : 0;
+	for (size_t i = 0; t->index && i < t->n; i++) {
+		const uint64_t *key = key_of(t, t->entries[i]);
+
+		put_index(t, hash_of(key, key_words(t, key)), (uint32_t)i + 1);
+	}
+	return t->index;
+}
+
+static struct entry *alloc_entry(struct tally *t, size_t len)
+{
+	uint8_t *piece;
+
+	if (!t->n_pieces || PIECE - t->used < len) {
+		if (VEC_ROOM(t->pieces, &t->cap_pieces, t->n_pieces) < 0)
+			return NULL;
+		piece = malloc(PIECE);
+		if (!piece)
+			return NULL;
+		t->pieces[t->n_pieces++] = piece;
+		t->used = 0;
+	}
+	t->used += len;
+	return (struct entry *)(t->pieces[t->n_pieces - 1] + t->used - len);
+}
+
+static struct entry *make(struct tally *t, const struct counted *c, uint64_t hash)
+{
+	size_t n_words = t->plan.n_values + c->n_words;
+	struct entry *e;
+
+	if (t->n >= t->size || VEC_ROOM(t->entries, &t->cap, t->n) < 0 || !make_room(t))
+		return NULL;
+	e = alloc_entry(t, sizeof(*e) + 8 * n_words);
+	if (!e)
+		return NULL;
+	memset(e, 0, sizeof(*e) + 8 * t->plan.n_values);
+	memcpy(e->words + t->plan.n_values, c->key, 8 * c->n_words);
+	t->entries[t->n++] = e;
+	put_index(t, hash, (uint32_t)t->n);
+	return e;
+}
+
+/* Of two keys the one that is longer differs in a word that both have: where a text of the other ends. */
+static bool is_same(const uint64_t *a, const uint64_t *b, size_t n)
+{
+	size_t i = 0;
+
+	while (i < n && a[i] == b[i])
+		i++;
+	return i == n;
+}
+
+static struct entry *find(const struct tally *t, const struct counted *c, uint64_t hash)
+{
+	for (size_t i = hash; t->n_index && t->index[i & (t->n_index - 1)]; i++) {
+		struct entry *e = t->entries[t->index[i & (t->n_index - 1)] - 1];
+
+		if (is_same(key_of(t, e), c->key, c->n_words))
+			return e;
+	}
+	return NULL;
+}
+
+static void add(struct tally *t, const struct counted *c)
+{
+	uint64_t hash = hash_of(c->key, c->n_words);
+	struct entry *e = find(t, c, hash);
+
+	if (!e)
+		e = make(t, c, hash);
+	if (!e) {
+		t->dropped += c->hits;
+		return;
+	}
+	t->hits += c->hits;
+	e->hits += c->hits;
+	for (unsigned i = 0; i < t->plan.n_values; i++) {
+		if (t->plan.values[i].kind == TALLY_SUM)
+			e->words[i] += c->values[i];
+		else if (c->values[i] > e->words[i])
+			e->words[i] = c->values[i];
+	}
+}
+
+/* --- records --------------------------------------------------------------------------------- */
+
+static uint64_t field_of(const struct tally_field *field, const struct event_record *record)
+{
+	unsigned unused = 64 - 8u * field->size;
+	uint64_t value = 0;
+
+	if (field->at > record->data_len || record->data_len - field->at < field->size)
+		return 0;
+	for (unsigned i = 0; i < field->size; i++)
+		value |= (uint64_t)record->data[field->at + i] << (8 * i);
+	if (!field->is_signed)
+		return value;
+	return (uint64_t)((int64_t)(value << unused) >> unused);
+}
+
+static void add_string(struct counted *c, const struct tally_field *field,
+		       const struct event_record *record)
+{
+	uint32_t word = 0, at, len;
+
+	if (field->at <= record->data_len && record->data_len - field->at >= sizeof(word))
+		memcpy(&word, record->data + field->at, sizeof(word));
+	at = word & 0xffff;
+	len = word >> 16;
+	if (at > record->data_len)
+		at = record->data_len;
+	if (len > record->data_len - at)
+		len = record->data_len - at;
+	add_text(c, record->data + at, len);
+}
+
+void tally_record(struct tally *t, const struct tally_plan *its, const struct event_record *record)
+{
+	struct counted c = { .hits = 1 };
+
+	for (unsigned i = 0; i < its->n_keys; i++) {
+		const struct tally_key *key = &its->keys[i];
+
+		switch (key->source) {
+		case TALLY_STRING:
+			add_string(&c, &key->field, record);
+			break;
+		case TALLY_COMM:
+			add_text(&c, record->comm, sizeof(record->comm));
+			break;
+		case TALLY_NUMBER:
+			add_number(&c, tally_scaled(key, field_of(&key->field, record)));
+			break;
+		case TALLY_CPU:
+			add_number(&c, tally_scaled(key, record->cpu));
+			break;
+		case TALLY_PID:
+			add_number(&c, (uint32_t)record->pid);
+			break;
+		case TALLY_TID:
+			add_number(&c, (uint32_t)record->tid);
+			break;
+		case TALLY_EVENT:
+			add_number(&c, its->event);
+			break;
+		}
+	}
+	for (unsigned i = 0; i < its->n_values; i++)
+		c.values[i] = tally_turned(&its->values[i],
+					   field_of(&its->values[i].field, record));
+	add(t, &c);
+}
+
+/* --- tables ------------------------------------------------------------------------------------ */
+
+void tally_count(struct tally *t, const struct tally_plan *its, const struct ring_count *count)
+{
+	struct counted c = { .hits = count->hits };
+	const uint64_t *word = count->words + 1;
+	size_t len;
+
+	for (unsigned i = 0; i < its->n_keys; i++) {
+		switch (its->keys[i].source) {
+		case TALLY_STRING:
+			len = strnlen((const char *)word, TALLY_TABLE_STRING - 1);
+			add_text(&c, word, len);
+			word += TALLY_TABLE_STRING / 8;
+			break;
+		case TALLY_NUMBER:
+		case TALLY_CPU:
+			add_number(&c, *word++);
+			break;
+		case TALLY_COMM:
+			add_text(&c, count->comm, 16);
+			break;
+		case TALLY_PID:
+			add_number(&c, (uint32_t)count->pid);
+			break;
+		case TALLY_TID:
+			add_number(&c, (uint32_t)count->tid);
+			break;
+		case TALLY_EVENT:
+			add_number(&c, its->event);
+			break;
+		}
+	}
+	for (unsigned i = 0; i < its->n_values; i++)
+		c.values[i] = *word++;
+	add(t, &c);
+}
+
+void tally_merge(struct tally *t, const struct tally *from)
+{
+	t->dropped += from->dropped;
+	for (size_t i = 0; i < from->n; i++) {
+		const struct entry *e = from->entries[i];
+		const uint64_t *key = key_of(from, e);
+		struct counted c = { .hits = e->hits, .n_words = key_words(from, key) };
+
+		memcpy(c.values, e->words, 8 * from->plan.n_values);
+		memcpy(c.key, key, 8 * c.n_words);
+		add(t, &c);
+	}
+}
+
+/* --- what is there ----------------------------------------------------------------------------- */
+
+size_t tally_n(const struct tally *t)
+{
+	return t->n;
+}
+
+uint64_t tally_hits(const struct tally *t)
+{
+	return t->hits;
+}
+
+uint64_t tally_dropped(const struct tally *t)
+{
+	return t->dropped;
+}
+
+void tally_row(const struct tally *t, size_t i, struct tally_row *row)
+{
+	const struct entry *e = t->entries[i];
+	const uint64_t *word = key_of(t, e);
+
+	*row = (struct tally_row){ .hits = e->hits };
+	for (unsigned k = 0; k < t->plan.n_values; k++)
+		row->values[k] = tally_turned_back(&t->plan.values[k], e->words[k]);
+	for (unsigned k = 0; k < t->plan.n_keys; k++) {
+		bool text = is_text(&t->plan.keys[k]);
+
+		row->keys[k].number = *word;
+		row->keys[k].text = text ? (const char *)word : NULL;
+		word += text ? text_words(word) : 1;
+	}
+}

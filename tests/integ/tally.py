@@ -1,0 +1,98 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""What --count, --hist and --sum tell is what the target counted itself: in the target, from records, at stops; with threads that come
+and go, children that are killed, signal handlers that interrupt."""
+
+import json
+import os
+import subprocess
+import sys
+
+FIXTURES, UPROBE = os.environ["FIXTURES"], os.environ["UPROBE"]
+TARGET = f"{FIXTURES}/tally"
+LIMIT = 600
+NAME = "/a/name/that/is/longer/than/that/of/others"
+
+
+def fail(text):
+    print(text)
+    sys.exit(1)
+
+
+def run(keys, rounds, args):
+    """What the target counted, by key; the rows of uprobe."""
+    result = subprocess.run([UPROBE, "--json", "-o", "rows", *args, "--", TARGET, str(keys), str(rounds)], input=b"\n",
+                            stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=LIMIT)
+    if result.returncode:
+        fail(f"{args}: ends with {result.returncode}: {result.stderr.decode()}")
+    if result.stderr:
+        fail(f"{args}: says {result.stderr.decode()}")
+    lines = [line.split() for line in result.stdout.decode().splitlines()]
+    noted = {int(key) - keys // 2: int(n) for key, n in (line for line in lines if line[0] != "ready") if int(n)}
+    with open("rows", encoding="utf-8") as rows:
+        return noted, [json.loads(line) for line in rows]
+
+
+def compare(what, got, want):
+    if got != want:
+        differ = [(key, got.get(key), want.get(key)) for key in sorted(set(got) | set(want), key=str)
+                  if got.get(key) != want.get(key)]
+        fail(f"{what}: of {len(want)} keys {len(differ)} differ: (key, told, noted) {differ[:5]}")
+
+
+def by_key(keys, rows):
+    told = {}
+    for row in rows:
+        key = next(iter(row["key"].values()))
+        key = (key["from"], key["to"]) if isinstance(key, dict) else key
+        if key in told:
+            fail(f"two rows for {key}")
+        told[key] = row["hits"]
+    return told
+
+
+def text_of(key, keys):
+    n = key + keys // 2
+    return NAME[:n % 37] + str(n)
+
+
+def collect(noted, name):
+    out = {}
+    for key, n in noted.items():
+        out[name(key)] = out.get(name(key), 0) + n
+    return out
+
+
+def log2_of(value):
+    value %= 1 << 64
+    e = (value - 1).bit_length() if value > 1 else 0
+    return ((1 << (e - 1)) + 1 if e else 0, 1 << e if e < 64 else (1 << 64) - 1)
+
+
+def check(keys, rounds, mode):
+    plain = f"p:t/counted {TARGET}:counted"
+    with_key = f"{plain} key=%di:s64 text=+0(%si):string"
+    ways = ["--mode", mode]
+    noted, rows = run(keys, rounds, [*ways, "--count", plain])
+    compare(f"{mode}: by event", by_key(keys, rows), {"counted": sum(noted.values())})
+    noted, rows = run(keys, rounds, [*ways, "--count=key", with_key])
+    compare(f"{mode}: by number", by_key(keys, rows), noted)
+    noted, rows = run(keys, rounds, [*ways, "--count=text", with_key])
+    compare(f"{mode}: by string", by_key(keys, rows), collect(noted, lambda key: text_of(key, keys)))
+    noted, rows = run(keys, rounds, [*ways, "--hist=key", with_key])
+    compare(f"{mode}: by log2", by_key(keys, rows), collect(noted, log2_of))
+    noted, rows = run(keys, rounds, [*ways, "--hist=low:7", f"{plain} low=%di:u16"])
+    compare(f"{mode}: in steps", by_key(keys, rows),
+            collect(noted, lambda key: (key % 65536 // 7 * 7, key % 65536 // 7 * 7 + 6)))
+    noted, rows = run(keys, rounds, [*ways, "--sum=key", "-e", with_key, "--filter", "key != 3"])
+    noted.pop(3, None)
+    want = {"key": {"event": "counted"}, "hits": sum(noted.values()),
+            "sum": sum(key * n for key, n in noted.items()), "min": min(noted), "max": max(noted)}
+    if rows != [want]:
+        fail(f"{mode}: sum: {rows} is not {want}")
+
+
+check(1000, 20000, "jump")
+check(200000, 20000, "jump")
+check(100, 60, "trap")
