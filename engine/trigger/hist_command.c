@@ -214,7 +214,7 @@ static int add(struct trigger_set *set, struct trigger *trigger, bool *ret_kept)
 		return trigger_log_token(&set->log, EINVAL,
 					 "Named hist trigger doesn't match existing named trigger "
 					 "(includes variables)",
-					 text->name);
+					 "name=");
 	found = text->name && !named ? NULL : find_same(trigger, named);
 	if (found)
 		return change(set, found, text);

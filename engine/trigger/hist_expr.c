@@ -115,7 +115,7 @@ static int find_field(struct hist *hist, const char *name, unsigned *flags,
 			*flags |= HIST_STACK;
 		else if (!field || field->form == FIELD_COMM)
 			return fail(hist, EINVAL, "Couldn't find field", name);
-		*ret = field;
+		*ret = field->form == FIELD_CPU || field->form == FIELD_TRACE ? NULL : field;
 	}
 	return 0;
 }
@@ -330,7 +330,6 @@ int hist_parse_expr(struct hist *hist, char *text, unsigned flags, const char *v
 		    unsigned *n_operators, struct hist_field **ret)
 {
 	struct hist_field *left, *right, *expr;
-	unsigned right_flags = 0;
 	char op, *at, *behind_op;
 	int rc;
 
@@ -352,7 +351,7 @@ int hist_parse_expr(struct hist *hist, char *text, unsigned flags, const char *v
 		return rc;
 	if (left->flags & HIST_STRING)
 		return fail(hist, EINVAL, "String type can not be an operand in expression", text);
-	rc = hist_parse_atom(hist, behind_op, &right_flags, NULL, &right);
+	rc = hist_parse_expr(hist, behind_op, 0, NULL, n_operators, &right);
 	if (rc < 0)
 		return rc;
 	if (right->flags & HIST_STRING)

@@ -148,6 +148,8 @@ static void add_operand(const struct hist_field *field, struct text *out)
 		text_add(out, "%" PRIu64, field->constant);
 	else
 		add_name(field, out);
+	if (!modifier && field->flags & HIST_STACK)
+		modifier = "stacktrace";
 	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR)))
 		text_add(out, ".%s", modifier);
 }

@@ -321,6 +321,7 @@ static void answers_as_the_kernel_did(void **state)
 	const char *src = getenv("UBP_SRC");
 	char path[4096], *line = NULL;
 	size_t room = 0;
+	unsigned n_worse = 0;
 	FILE *file;
 
 	(void)state;
@@ -339,9 +340,9 @@ static void answers_as_the_kernel_did(void **state)
 	fclose(file);
 	for (const struct cat *cat = cats; cat->name[0]; cat++) {
 		printf("%-8s %u of %u\n", cat->name, cat->passed, cat->n);
-		if (cat->n - cat->passed > may_miss(cat->name))
-			fail_msg("%s: %u rows differ", cat->name, cat->n - cat->passed);
+		n_worse += cat->n - cat->passed > may_miss(cat->name);
 	}
+	assert_int_equal(n_worse, 0);
 }
 
 int main(void)
