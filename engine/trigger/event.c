@@ -18,6 +18,7 @@ struct trigger_event *event_new(const char *group, const char *name, const struc
 		return NULL;
 	event->group = pool_text(&event->pool, group, strlen(group));
 	event->name = pool_text(&event->pool, name, strlen(name));
+	event->type = type;
 	event->probe = spec_probe_copy(probe);
 	event->fields = field_all(&event->pool, probe, type, probed, &event->n_fields);
 	if (event->group && event->name && event->probe && event->fields)

@@ -25,6 +25,7 @@ struct trigger_event {
 	struct spec_probe *probe; /* the fields as filters see them */
 	struct trigger_field *fields;
 	size_t n_fields;
+	unsigned type;            /* its number */
 	struct synth *synth;      /* NULL: it is no synthetic event */
 	struct trigger *triggers; /* in list order */
 	struct filter *filter;    /* of the event itself: what is recorded */

@@ -14,7 +14,7 @@
 #include "engine/trigger/synth_parse.h"
 #include "engine/trigger/text.h"
 
-#define GROUP "synthetic"
+#define GROUP SYNTH_GROUP
 
 struct trigger_event *synth_find(const struct trigger_set *set, const char *name)
 {
@@ -219,19 +219,4 @@ int synth_truncate(struct trigger_set *set)
 		if (set->events[i]->synth)
 			events_remove(set, set->events[i]);
 	return 0;
-}
-
-void synth_read(const struct trigger_set *set, struct text *out)
-{
-	for (size_t i = 0; i < set->n_events; i++) {
-		const struct synth *synth = set->events[i]->synth;
-
-		if (!synth)
-			continue;
-		text_add(out, "%s\t", set->events[i]->name);
-		for (size_t k = 0; k < synth->n_fields; k++)
-			text_add(out, "%s%s %s", k ? "; " : "", synth->fields[k].type,
-				 synth->fields[k].name);
-		text_add(out, "\n");
-	}
 }

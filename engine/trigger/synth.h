@@ -18,6 +18,7 @@ struct text;
 struct trigger_event;
 struct trigger_set;
 
+#define SYNTH_GROUP      "synthetic"
 #define SYNTH_FIELDS_MAX 64
 #define SYNTH_TEXT_MAX   256
 
@@ -49,6 +50,9 @@ int synth_write_dynamic(struct trigger_set *set, const char *text, size_t len);
 /* Opening synthetic_events with O_TRUNC: all go, or none. */
 int synth_truncate(struct trigger_set *set);
 void synth_read(const struct trigger_set *set, struct text *out);
+void synth_read_dynamic(const struct trigger_set *set, struct text *out);
+/* The file "format" of a synthetic event. */
+void synth_format(const struct trigger_event *event, struct text *out);
 
 struct trigger_event *synth_find(const struct trigger_set *set, const char *name);
 
