@@ -13,6 +13,7 @@
 #include "engine/trigger/hist_sort.h"
 #include "engine/trigger/hist_text.h"
 #include "engine/trigger/set.h"
+#include "engine/trigger/syscall_name.h"
 #include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 
@@ -45,9 +46,9 @@ static void print_stack(const struct trigger_set *set, const uint8_t *key, struc
 	}
 }
 
-static void print_syscall(const struct trigger_set *set, uint64_t value, struct text *out)
+static void print_syscall(uint64_t value, struct text *out)
 {
-	const char *name = set->out->syscall ? set->out->syscall(set->out_ctx, (uint32_t)value) : NULL;
+	const char *name = syscall_name((uint32_t)value);
 
 	text_add(out, "%-30s[%3" PRIu64 "]", name ? name : "unknown_syscall", value);
 }
@@ -73,7 +74,7 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 	} else if (field->flags & HIST_EXECNAME)
 		text_add(out, "%-16s[%10" PRIu64 "]", comm, value);
 	else if (field->flags & HIST_SYSCALL)
-		print_syscall(set, value, out);
+		print_syscall(value, out);
 	else if (field->flags & HIST_LOG2)
 		text_add(out, "~ 2^%-2" PRIu64, value);
 	else if (field->flags & HIST_BUCKET)

@@ -41,8 +41,6 @@ struct trigger_out {
 	void (*snapshot)(void *ctx);
 	/* The text of @address as a function, with "+0x../0x.." if @with_offset. False: there is none. */
 	bool (*symbol)(void *ctx, uint64_t address, bool with_offset, char *ret, size_t size);
-	/* A system call's name, NULL: there is none of this number. */
-	const char *(*syscall)(void *ctx, uint64_t number);
 };
 
 struct trigger_set {

@@ -173,6 +173,27 @@ static void start(struct ubp_session *session, json_t *parts, int out)
 	close(own);
 }
 
+static bool is_same_hit(const struct event_record *a, const struct event_record *b)
+{
+	return a->tid == b->tid && a->ip == b->ip && a->func == b->func && a->probe < b->probe;
+}
+
+/* Of several events at one place the kernel runs the one first that was defined last; the engine the one that was defined first. */
+static void order_as_the_kernel(struct hits *hits)
+{
+	for (size_t from = 0, to; from < hits->n; from = to) {
+		to = from + 1;
+		while (to < hits->n && is_same_hit(hits->records[to - 1], hits->records[to]))
+			to++;
+		for (size_t i = from, k = to - 1; i < k; i++, k--) {
+			struct event_record *record = hits->records[i];
+
+			hits->records[i] = hits->records[k];
+			hits->records[k] = record;
+		}
+	}
+}
+
 static void run(json_t *defs, json_t *parts, struct hits *hits)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
@@ -200,6 +221,7 @@ static void run(json_t *defs, json_t *parts, struct hits *hits)
 	check(n, &err);
 	ubp_session_free(session);
 	read_tasks(out, hits);
+	order_as_the_kernel(hits);
 }
 
 const struct hits *hits_of(json_t *defs, json_t *parts, unsigned number)

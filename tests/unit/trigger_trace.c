@@ -5,7 +5,6 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,10 +20,14 @@
 
 static struct trace_item *add(struct trace_buffer *buffer, char *text)
 {
+	struct trace_item *item = calloc(1, sizeof(*item));
+
 	buffer->items = realloc(buffer->items, (buffer->n + 1) * sizeof(*buffer->items));
 	assert_non_null(buffer->items);
-	buffer->items[buffer->n] = (struct trace_item){ .text = text };
-	return &buffer->items[buffer->n++];
+	assert_non_null(item);
+	item->text = text;
+	buffer->items[buffer->n++] = item;
+	return item;
 }
 
 /* The line without what is in front of the event's name. */
@@ -58,15 +61,16 @@ static void *reserve(void *ctx, const struct trigger_event *event, const struct 
 		synth_text(trace->set, event, record, &text);
 	else
 		add_line(&text, event, record);
-	add(&trace->now, text.bytes);
-	return (void *)(uintptr_t)trace->now.n;
+	return add(&trace->now, text.bytes);
 }
 
 static void settle(void *ctx, void *place, bool keep)
 {
-	struct trigger_trace *trace = ctx;
+	struct trace_item *item = place;
 
-	trace->now.items[(uintptr_t)place - 1].is_kept = keep;
+	/* It may be in the snapshot by now. */
+	(void)ctx;
+	item->is_kept = keep;
 }
 
 static void stack(void *ctx, const struct event_record *record)
@@ -80,8 +84,10 @@ static void stack(void *ctx, const struct event_record *record)
 
 static void clear(struct trace_buffer *buffer)
 {
-	for (size_t i = 0; i < buffer->n; i++)
-		free(buffer->items[i].text);
+	for (size_t i = 0; i < buffer->n; i++) {
+		free(buffer->items[i]->text);
+		free(buffer->items[i]);
+	}
 	free(buffer->items);
 	*buffer = (struct trace_buffer){ 0 };
 }
@@ -94,7 +100,6 @@ static void snapshot(void *ctx)
 	clear(&trace->snapshot);
 	trace->snapshot = trace->now;
 	trace->now = (struct trace_buffer){ 0 };
-	trace->was_taken = true;
 }
 
 const struct trigger_out trigger_trace_out = {

@@ -13,18 +13,17 @@
 
 struct trace_item {
 	char *text; /* with newlines inside; none at the end */
-	bool is_kept, is_settled;
+	bool is_kept;
 };
 
 struct trace_buffer {
-	struct trace_item *items;
+	struct trace_item **items;
 	size_t n;
 };
 
 struct trigger_trace {
 	struct trigger_set *set;
 	struct trace_buffer now, snapshot;
-	bool was_taken;
 };
 
 /* .ctx is a struct trigger_trace. */
