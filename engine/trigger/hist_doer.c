@@ -151,7 +151,9 @@ static bool is_fitting(const struct synth *synth, size_t i, const struct hist_fi
 		return true;
 	if (strcmp(field->kernel_type, var->type) == 0)
 		return true;
-	return field->size == var->size && (field->is_string || field->is_signed == var->is_signed);
+	/* Stacks count as signed. */
+	return field->size == var->size &&
+	       (field->is_string || (field->is_signed || field->is_stack) == var->is_signed);
 }
 
 static int take_param(struct hist *hist, struct hist_doer *doer, size_t i)

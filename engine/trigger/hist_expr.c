@@ -141,6 +141,8 @@ static int parse_field(struct hist *hist, const char *text, unsigned *flags, con
 	*ret = hist_field_new(hist, field, *flags, var_name);
 	if (!*ret)
 		return -ENOMEM;
+	if ((*ret)->flags & HIST_CPU)
+		(*ret)->name = name;
 	(*ret)->buckets = buckets;
 	if ((*ret)->operand[0])
 		(*ret)->operand[0]->buckets = 0;

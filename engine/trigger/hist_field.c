@@ -61,7 +61,7 @@ struct hist_field *hist_field_new(struct hist *hist, const struct trigger_field 
 		set_type(ret, 8, false, "u64");
 	else if (flags & HIST_CPU)
 		set_type(ret, 4, false, "unsigned int");
-	else if (!field || !take_field(ret, field, var_name || flags & HIST_VAR))
+	else if (!field || !take_field(ret, field, var_name != NULL))
 		return NULL;
 	if (ret->flags & HIST_EXECNAME)
 		hist->has_comm = true;
@@ -76,7 +76,7 @@ static const char *name_of(const struct hist_field *field)
 	if (field->flags & (HIST_LOG2 | HIST_BUCKET | HIST_ALIAS))
 		return name_of(field->operand[0]);
 	if (field->flags & HIST_CPU)
-		return "common_cpu";
+		return field->name ? field->name : "common_cpu";
 	if (field->flags & (HIST_EXPR | HIST_REF))
 		return field->name;
 	if (field->flags & HIST_TIME)
@@ -121,7 +121,7 @@ static void add_name(const struct hist_field *field, struct text *out)
 			text_add(out, "%s.%s.", field->system, field->event_name);
 		text_add(out, "$");
 	}
-	text_add(out, "%s", hist_field_name(field));
+	text_add(out, "%s", field->flags & HIST_CPU ? "common_cpu" : hist_field_name(field));
 }
 
 void hist_field_text(const struct hist_field *field, struct text *out)

@@ -20,12 +20,13 @@ static int fail(struct hist *hist, int code, const char *text, const char *token
 
 /* --- values and variables ----------------------------------------------------- */
 
-static int add_value(struct hist *hist, const char *text, const char *var_name)
+/* Texts of variables are cut: for those behind, $x stands for what is left of it. */
+static int add_value(struct hist *hist, char *text, const char *var_name)
 {
 	static const unsigned not_var = HIST_GRAPH | HIST_PERCENT | HIST_BUCKET | HIST_LOG2;
 	static const unsigned not_value = HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL | HIST_STACK | HIST_LOG2 |
 					  HIST_BUCKET;
-	char *copy = pool_text(&hist->pool, text, strlen(text));
+	char *copy = var_name ? text : pool_text(&hist->pool, text, strlen(text));
 	struct hist_field *field;
 	unsigned n_operators = 0;
 	int rc;
@@ -115,7 +116,7 @@ static int parse_key(struct hist *hist, const char *text, struct hist_field **re
 		return rc;
 	if (uses_vars(*ret))
 		return fail(hist, EINVAL, "Using variable references in keys not supported", text);
-	if ((*ret)->flags & HIST_STACK && strchr(text, '.') &&
+	if ((*ret)->flags & HIST_STACK && strstr(text, ".stacktrace") &&
 	    (!(*ret)->field || (*ret)->field->form != FIELD_STACK))
 		return fail(hist, EINVAL, "Invalid field modifier", text);
 	return 0;

@@ -53,6 +53,13 @@ static void print_syscall(uint64_t value, struct text *out)
 	text_add(out, "%-30s[%3" PRIu64 "]", name ? name : "unknown_syscall", value);
 }
 
+/* A stack that is printed frame by frame; with .hex its first word is a number. */
+static bool is_frames(const struct hist_field *field)
+{
+	return field->flags & HIST_STACK &&
+	       !(field->flags & (HIST_HEX | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL));
+}
+
 static void print_one(const struct trigger_set *set, const struct hist_field *field,
 		      const uint8_t *bytes, const char *comm, struct text *out)
 {
@@ -60,7 +67,7 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 	uint64_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-	if (field->flags & HIST_STACK) {
+	if (is_frames(field)) {
 		text_add(out, "%s:\n", hist_field_name(field));
 		print_stack(set, bytes, out);
 		return;
@@ -97,7 +104,7 @@ static void print_key(const struct hist *hist, const uint8_t *key, const char *c
 		if (i > hist->n_values)
 			text_add(out, ", ");
 		print_one(hist->set, field, key + field->offset, comm, out);
-		is_long |= (field->flags & HIST_STACK) != 0;
+		is_long |= is_frames(field);
 	}
 	text_add(out, is_long ? "}" : " }");
 }
@@ -112,10 +119,22 @@ static uint64_t part_of(uint64_t value, uint64_t total)
 	return total ? value / total : UINT64_MAX;
 }
 
+/* A variable that was written with its event is called so. */
+static const char *value_name(const struct hist_field *field, char *spelt, size_t size)
+{
+	const char *name = hist_field_name(field);
+
+	if (!(field->flags & HIST_REF) || !field->system)
+		return name;
+	snprintf(spelt, size, "%s.%s.$%s", field->system, field->event_name, name);
+	return spelt;
+}
+
 static void print_value(const struct hist_field *field, uint64_t value, uint64_t total, uint64_t max,
 			struct text *out)
 {
-	const char *name = hist_field_name(field);
+	char spelt[3 * 64 + 4];
+	const char *name = value_name(field, spelt, sizeof(spelt));
 	uint64_t part = (uint32_t)part_of(value, field->flags & HIST_PERCENT ? total : max);
 	char bar[BAR + 1];
 
@@ -178,7 +197,7 @@ static void print_snapshot(const struct hist *hist, struct text *out)
 	if (!track || track->hist != hist || !track->is_taken)
 		return;
 	text_add(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n");
-	text_add(out, "\ttriggering value { %s(%s) }: %10" PRIu64 "\n",
+	text_add(out, "\ttriggering value { %s(%s) }: %10" PRIu64,
 		 track->doer->handler == HIST_ONMAX ? "onmax" : "onchange", track->doer->watched,
 		 track->value);
 	text_add(out, "\ttriggered by event with key: ");

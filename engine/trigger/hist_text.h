@@ -24,7 +24,7 @@ struct hist_text {
 	size_t n_doers;
 	/* What the items of variables define. */
 	const char *var_names[HIST_VARS_MAX];
-	const char *var_exprs[HIST_VARS_MAX];
+	char *var_exprs[HIST_VARS_MAX]; /* cut when they are parsed: what is left is the first operand */
 	size_t n_defined;
 };
 

@@ -103,11 +103,12 @@ static void hit_event(struct trigger_set *set, struct trigger_event *event,
 	const struct trigger_out *out = set->out;
 	void *place = NULL;
 	unsigned late = 0;
-	bool kept, waits;
+	bool kept, waits, was_muted = event->is_muted;
 
 	if (!event->needs_record) {
 		fire_early(set, event, NULL, record);
-		if (event->is_muted)
+		/* What a trigger of its own changed holds from the next hit on. */
+		if (was_muted)
 			return;
 	}
 	/* A record that may well be thrown away has no place of its own yet. */

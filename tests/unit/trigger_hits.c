@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -59,7 +60,12 @@ void hits_begin(void)
 {
 	const char *src = getenv("UBP_SRC");
 	char command[4096];
+	cpu_set_t one;
 
+	/* The rows were recorded with one processor. */
+	CPU_ZERO(&one);
+	CPU_SET(0, &one);
+	assert_int_equal(sched_setaffinity(0, sizeof(one), &one), 0);
 	temp_folder(folder);
 	snprintf(target, sizeof(target), "%s/trigtgt", folder);
 	snprintf(command, sizeof(command),
@@ -204,6 +210,7 @@ static void run(json_t *defs, json_t *parts, struct hits *hits)
 
 	opt.strict = true;
 	opt.lossless = true;
+	opt.mode = UBP_MODE_TRAP; /* hits are microseconds apart, as the kernel's are */
 	opt.follow = UBP_FOLLOW_YES;
 	check(ubp_session_new(&opt, &session, &err), &err);
 	add_all(session, defs);

@@ -92,14 +92,14 @@ static void clear(struct trace_buffer *buffer)
 	*buffer = (struct trace_buffer){ 0 };
 }
 
-/* The two buffers change places: what had been in the snapshot is gone when it is written to next. */
+/* The two buffers change places: what comes then is written behind what had been in the snapshot. */
 static void snapshot(void *ctx)
 {
 	struct trigger_trace *trace = ctx;
+	struct trace_buffer now = trace->now;
 
-	clear(&trace->snapshot);
-	trace->snapshot = trace->now;
-	trace->now = (struct trace_buffer){ 0 };
+	trace->now = trace->snapshot;
+	trace->snapshot = now;
 }
 
 const struct trigger_out trigger_trace_out = {
