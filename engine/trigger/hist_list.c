@@ -16,9 +16,10 @@ static void list_keys(const struct hist *hist, struct text *out)
 		const struct hist_field *key = hist->fields[i];
 
 		text_add(out, "%s", i > hist->n_values ? "," : "keys=");
-		hist_field_text(key, out);
-		if (key->flags & HIST_STACK && key->field)
-			text_add(out, ".stacktrace");
+		if (key->flags & HIST_STACK)
+			text_add(out, "%s%s", hist_field_name(key), key->field ? ".stacktrace" : "");
+		else
+			hist_field_text(key, out);
 	}
 }
 

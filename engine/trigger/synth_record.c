@@ -98,7 +98,8 @@ void synth_text(const struct trigger_set *set, const struct trigger_event *event
 		const struct trigger_field *of = &event->fields[i];
 		size_t len;
 
-		text_add(out, "%s%s=", i ? " " : "", field->name);
+		/* Behind a stack a line begins. */
+		text_add(out, "%s%s=", i && !synth->fields[i - 1].is_stack ? " " : "", field->name);
 		if (field->is_stack)
 			add_stack(set, of, record, out);
 		else if (field->is_string) {

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/event/record.h"
 #include "engine/fetch/match.h"
 #include "engine/spec/filter.h"
 #include "engine/trigger/event.h"
@@ -92,9 +93,58 @@ int trigger_write_filter(struct trigger_set *set, struct trigger_event *event, c
 	return 0;
 }
 
+/* Of a string that could not be read the kernel compares what stands in its place: the next string, if there is one. */
+static void borrow_strings(const struct trigger_event *event, struct event_record *record)
+{
+	uint32_t next = 0, word;
+
+	for (size_t i = event->n_fields; i-- > 0;) {
+		const struct trigger_field *field = &event->fields[i];
+
+		if (field->form != FIELD_TEXT || field->source != FIELD_IN_DATA)
+			continue;
+		memcpy(&word, record->data + field->at, sizeof(word));
+		if (word >> 16)
+			next = word;
+		else if (next)
+			memcpy(record->data + field->at, &next, sizeof(next));
+	}
+}
+
+/* Is there a string that could not be read? */
+static bool has_unread(const struct trigger_event *event, const struct event_record *record)
+{
+	for (size_t i = 0; i < event->n_fields; i++) {
+		const struct trigger_field *field = &event->fields[i];
+		uint32_t word;
+
+		if (field->form != FIELD_TEXT || field->source != FIELD_IN_DATA)
+			continue;
+		memcpy(&word, record->data + field->at, sizeof(word));
+		if (!(word >> 16))
+			return true;
+	}
+	return false;
+}
+
 bool trigger_passes(const struct trigger *trigger, const struct event_record *record)
 {
-	return !trigger->filter || filter_match(trigger->filter, record);
+	size_t size = sizeof(*record) + record->data_len;
+	struct event_record *copy;
+	bool passes;
+
+	if (!trigger->filter)
+		return true;
+	if (!has_unread(trigger->event, record))
+		return filter_match(trigger->filter, record);
+	copy = malloc(size);
+	if (!copy)
+		return false;
+	memcpy(copy, record, size);
+	borrow_strings(trigger->event, copy);
+	passes = filter_match(trigger->filter, copy);
+	free(copy);
+	return passes;
 }
 
 bool trigger_is_late(const struct trigger *trigger)

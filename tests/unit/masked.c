@@ -112,8 +112,8 @@ static bool skip_byte(const char **have, const char **want)
 
 static void skip_number(const char **text)
 {
-	while (**text == ' ' || isxdigit((unsigned char)**text))
-		*text += 1;
+	while (**text == ' ' || **text == '@' || isxdigit((unsigned char)**text))
+		*text += **text == '@' ? strcspn(*text + 1, "@") + 2 : 1;
 }
 
 static bool line_equal(const struct masked *masked, const char *have, const char *want)
