@@ -25,6 +25,20 @@ struct trace_definition {
 	enum definition_kind kind;
 	const char *text; /* of the definition, or the file's name */
 	const char *filter;
+	size_t first, n_probes; /* that it defined, once it was added */
+};
+
+/* --trigger, behind its definition. */
+struct trigger_option {
+	size_t definition; /* its number */
+	const char *text;
+};
+
+struct trigger_options {
+	struct trigger_option *v;
+	size_t n;
+	const char **synthetic; /* --synthetic */
+	size_t n_synthetic;
 };
 
 /* -l: what is to be listed. */
@@ -105,6 +119,7 @@ struct trace_options {
 	struct target_options who;
 	struct debug_options debug;
 	struct budget_options budget;
+	struct trigger_options triggers;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

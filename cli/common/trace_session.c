@@ -15,6 +15,7 @@
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
+#include "cli/common/triggers.h"
 
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
@@ -70,16 +71,25 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		       trace_session_add_fn *add)
 {
 	struct ubp_err err;
+	int status;
 
 	ubp_err_reset(&err);
 	/* First: definitions without a target may be about it. */
 	if (o->command && ubp_run_command(session, o->command, &err) < 0)
 		return cli_error_record(&err);
-	for (size_t i = 0; i < o->n_definitions; i++)
-		if (add(session, &o->definitions[i], &err) < 0)
+	for (size_t i = 0; i < o->n_definitions; i++) {
+		struct trace_definition *d = &o->definitions[i];
+
+		d->first = ubp_n_probes(session);
+		if (add(session, d, &err) < 0)
 			return cli_error_record(&err);
+		d->n_probes = ubp_n_probes(session) - d->first;
+	}
 	if (ubp_n_probes(session) == 0)
 		return cli_error("no definition is given");
+	status = triggers_write(session, o);
+	if (status != CLI_OK)
+		return status;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
 	if (o->steer.ready_fd >= 0)

@@ -149,6 +149,7 @@ struct session_out {
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
+	struct session_triggers *triggers; /* of the caller's thread; NULL: none was asked for */
 };
 
 /* Names for stacks. */

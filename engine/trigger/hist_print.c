@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/escape.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_sort.h"
@@ -60,6 +61,17 @@ static bool is_frames(const struct hist_field *field)
 	       !(field->flags & (HIST_HEX | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL));
 }
 
+/* What the target chose, in @width columns at least. */
+static void add_chosen(const struct trigger_set *set, const char *chosen, int width, struct text *out)
+{
+	char escaped[ESCAPE_BYTE_MAX * SYNTH_TEXT_MAX + 1];
+	size_t len = strnlen(chosen, SYNTH_TEXT_MAX);
+
+	if (set->escapes)
+		*escape_put(escaped, chosen, len) = '\0';
+	text_add(out, "%-*s", width, set->escapes ? escaped : chosen);
+}
+
 static void print_one(const struct trigger_set *set, const struct hist_field *field,
 		      const uint8_t *bytes, const char *comm, struct text *out)
 {
@@ -78,16 +90,17 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 	else if (field->flags & (HIST_SYM | HIST_SYM_OFFSET)) {
 		name_address(set, value, field->flags & HIST_SYM_OFFSET, name, sizeof(name));
 		text_add(out, "[%" PRIx64 "] %-*s", value, field->flags & HIST_SYM ? 45 : 55, name);
-	} else if (field->flags & HIST_EXECNAME)
-		text_add(out, "%-16s[%10" PRIu64 "]", comm, value);
-	else if (field->flags & HIST_SYSCALL)
+	} else if (field->flags & HIST_EXECNAME) {
+		add_chosen(set, comm, 16, out);
+		text_add(out, "[%10" PRIu64 "]", value);
+	} else if (field->flags & HIST_SYSCALL)
 		print_syscall(value, out);
 	else if (field->flags & HIST_LOG2)
 		text_add(out, "~ 2^%-2" PRIu64, value);
 	else if (field->flags & HIST_BUCKET)
 		text_add(out, "~ %" PRIu64 "-%" PRIu64, value, value + field->buckets - 1);
 	else if (field->flags & HIST_STRING)
-		text_add(out, "%-50s", (const char *)bytes);
+		add_chosen(set, (const char *)bytes, 50, out);
 	else
 		text_add(out, "%10" PRIu64, value);
 }
@@ -159,10 +172,10 @@ static void print_saved(const struct hist *hist, const struct hist_entry *entry,
 		const struct hist_copy *saved = &hist->saved[i];
 		const struct hist_var *var = &entry->vars[saved->var->var];
 
-		if (saved->from->flags & HIST_STRING)
-			text_add(out, "  %s: %-32s", saved->var->var_name,
-				 var->bytes ? (const char *)var->bytes : "(null)");
-		else
+		if (saved->from->flags & HIST_STRING) {
+			text_add(out, "  %s: ", saved->var->var_name);
+			add_chosen(hist->set, var->bytes ? (const char *)var->bytes : "(null)", 32, out);
+		} else
 			text_add(out, "  %s: %10" PRIu64, saved->var->var_name, var->number);
 	}
 }

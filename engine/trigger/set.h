@@ -47,6 +47,7 @@ struct trigger_set {
 	struct trigger_event **events; /* synthetic ones, too: in the order in which they came */
 	size_t n_events;
 	struct trigger_log log;
+	bool escapes; /* strings that hist files show: \\ooo for what could drive a terminal; else raw */
 	bool tracing_on;
 	bool has_snapshot; /* room for one */
 	const char *clock; /* the name of the one that was chosen */

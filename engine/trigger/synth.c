@@ -4,6 +4,7 @@
 #include "engine/trigger/synth.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ struct trigger_event *synth_find(const struct trigger_set *set, const char *name
 }
 
 /* The event as filters see it. */
-static struct spec_probe *describe(const struct synth *synth)
+static struct spec_probe *describe(const char *name, const struct synth *synth)
 {
 	struct spec_probe *probe = spec_probe_new(synth->n_fields);
 	uint32_t at = 0;
@@ -48,6 +49,9 @@ static struct spec_probe *describe(const struct synth *synth)
 	if (!probe)
 		return NULL;
 	probe->fixed_size = at;
+	probe->is_made = true;
+	snprintf(probe->group, sizeof(probe->group), "%s", GROUP);
+	snprintf(probe->event, sizeof(probe->event), "%s", name);
 	probe->path = strdup("");
 	probe->command = strdup("");
 	if (probe->path && probe->command)
@@ -58,7 +62,7 @@ static struct spec_probe *describe(const struct synth *synth)
 
 static int define(struct trigger_set *set, const char *name, struct pool *pool, struct synth *synth)
 {
-	struct spec_probe *probe = describe(synth);
+	struct spec_probe *probe = describe(name, synth);
 	struct trigger_event *event = NULL;
 	int rc = probe ? events_add(set, GROUP, name, probe, false, &event) : -ENOMEM;
 

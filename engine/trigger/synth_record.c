@@ -65,6 +65,7 @@ void synth_happen(struct trigger_set *set, struct trigger_event *event,
 	record->data_len = (uint32_t)event->probe->fixed_size;
 	for (size_t i = 0; i < synth->n_fields; i++)
 		put(record, &synth->fields[i], event->probe->args[i].at, &values[i]);
+	record->size = (uint32_t)(sizeof(*record) + record->data_len + 7) & ~7U;
 	trigger_hit(set, event, record);
 	free(record);
 }
