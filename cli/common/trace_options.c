@@ -305,10 +305,10 @@ static int add_exclude(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
-	if (VEC_FIT(o->exclude, o->n_exclude + 2) < 0)
+	if (VEC_FIT(o->exclude.v, o->exclude.n + 2) < 0)
 		return cli_error("out of memory");
-	o->exclude[o->n_exclude++] = arg;
-	o->exclude[o->n_exclude] = NULL;
+	o->exclude.v[o->exclude.n++] = arg;
+	o->exclude.v[o->exclude.n] = NULL;
 	return CLI_OK;
 }
 
@@ -542,6 +542,6 @@ void trace_options_free(struct trace_options *o)
 	free(o->triggers.v);
 	free(o->triggers.synthetic);
 	free(o->who.pids);
-	free(o->exclude);
+	free(o->exclude.v);
 	free(o->debug.dirs);
 }

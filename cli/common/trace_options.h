@@ -28,6 +28,12 @@ struct trace_definition {
 	size_t first, n_probes; /* that it defined, once it was added */
 };
 
+/* --exclude */
+struct exclude_options {
+	const char **v; /* NULL-ended; NULL: none */
+	size_t n;
+};
+
 /* --trigger, behind its definition. */
 struct trigger_option {
 	size_t definition; /* its number */
@@ -101,8 +107,7 @@ struct trace_options {
 	size_t n_definitions;
 	size_t n_words;       /* words that were no options: a definition, its filter */
 	char **command;       /* NULL: none */
-	const char **exclude; /* --exclude, NULL-ended; NULL: none */
-	size_t n_exclude;
+	struct exclude_options exclude;
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
 	const char *clock;

@@ -145,7 +145,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stack_raw = o->stacks.raw;
 	opt.stack_lines = o->stacks.lines;
 	opt.debug = (struct ubp_debug_options){ o->debug.dirs, o->debug.symbols };
-	opt.exclude = o->exclude;
+	opt.exclude = o->exclude.v;
 	opt.files_only =
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
 	opt.max_rate = o->budget.rate;
@@ -172,7 +172,7 @@ struct ubp_target trace_session_target(const struct trace_options *o, const char
 		.pid = o->who.n_pids ? o->who.pids[0] : 0,
 		.debug = { o->debug.dirs, o->debug.symbols },
 		.pattern = o->lists.pattern,
-		.exclude = o->exclude,
+		.exclude = o->exclude.v,
 		.explain = o->only.explain,
 	};
 }

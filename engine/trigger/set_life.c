@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* A set of events and its end; events of definitions come and go. */
+
 #include "engine/trigger/set.h"
 
 #include <errno.h>

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+/* Synthetic events are defined and removed. */
+
 #include "engine/trigger/synth.h"
 
 #include <errno.h>
