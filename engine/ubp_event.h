@@ -16,9 +16,14 @@
 extern "C" {
 #endif
 
-/* Number of the probe, or -1 for a gap: ubp_event_lost() records were lost. */
+/* Made by a trigger: ubp_trigger.h. */
+#define UBP_EVENT_SYNTHETIC (-2)
+
+/* Number of the probe, -1 for a gap: ubp_event_lost() records were lost, or UBP_EVENT_SYNTHETIC. */
 int ubp_event_probe(const struct ubp_event *event);
 uint64_t ubp_event_lost(const struct ubp_event *event);
+/* What its event is called; NULL for a gap. */
+const char *ubp_event_name(const struct ubp_event *event);
 /* When and where: nanoseconds of .clock; ids as the caller's pid namespace has them; the thread's
  * name, raw: the thread chose its bytes; the address of the instruction, or where a return goes back to. */
 uint64_t ubp_event_time_ns(const struct ubp_event *event);

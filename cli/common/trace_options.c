@@ -55,6 +55,29 @@ static int set_filter(void *into, const char *arg)
 	return CLI_OK;
 }
 
+static int add_trigger(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	struct trigger_options *t = &o->triggers;
+
+	if (o->n_definitions == 0)
+		return cli_usage_error("a trigger comes after the definition it is for");
+	if (VEC_FIT(t->v, t->n + 1) < 0)
+		return cli_error("out of memory");
+	t->v[t->n++] = (struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
+	return CLI_OK;
+}
+
+static int add_synthetic(void *into, const char *arg)
+{
+	struct trigger_options *t = &((struct trace_options *)into)->triggers;
+
+	if (VEC_FIT(t->synthetic, t->n_synthetic + 1) < 0)
+		return cli_error("out of memory");
+	t->synthetic[t->n_synthetic++] = arg;
+	return CLI_OK;
+}
+
 /* bpftrace's form of a probe, with a path behind it. */
 static int check_form(const char *word)
 {
@@ -282,10 +305,10 @@ static int add_exclude(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
-	if (VEC_FIT(o->exclude, o->n_exclude + 2) < 0)
+	if (VEC_FIT(o->exclude.v, o->exclude.n + 2) < 0)
 		return cli_error("out of memory");
-	o->exclude[o->n_exclude++] = arg;
-	o->exclude[o->n_exclude] = NULL;
+	o->exclude.v[o->exclude.n++] = arg;
+	o->exclude.v[o->exclude.n] = NULL;
 	return CLI_OK;
 }
 
@@ -316,6 +339,12 @@ static const struct cli_option table[] = {
 		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
+	{ 0, "trigger", "TEXT", .set = add_trigger,
+	  .help = "what is done at hits of the definition before it, in the language of\n"
+		  "the kernel's event triggers: hist:keys=..., traceoff if ...;\n"
+		  "repeatable; histograms are printed at the end" },
+	{ 0, "synthetic", "TEXT", .set = add_synthetic,
+	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
 	{ 0, "follow", FLAG(who.follow),
 	  .help = "with -p: also the processes that these give birth to" },
@@ -533,7 +562,9 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 void trace_options_free(struct trace_options *o)
 {
 	free(o->definitions);
+	free(o->triggers.v);
+	free(o->triggers.synthetic);
 	free(o->who.pids);
-	free(o->exclude);
+	free(o->exclude.v);
 	free(o->debug.dirs);
 }

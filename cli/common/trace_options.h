@@ -26,6 +26,26 @@ struct trace_definition {
 	enum definition_kind kind;
 	const char *text; /* of the definition, or the file's name */
 	const char *filter;
+	size_t first, n_probes; /* that it defined, once it was added */
+};
+
+/* --exclude */
+struct exclude_options {
+	const char **v; /* NULL-ended; NULL: none */
+	size_t n;
+};
+
+/* --trigger, behind its definition. */
+struct trigger_option {
+	size_t definition; /* its number */
+	const char *text;
+};
+
+struct trigger_options {
+	struct trigger_option *v;
+	size_t n;
+	const char **synthetic; /* --synthetic */
+	size_t n_synthetic;
 };
 
 /* -l: what is to be listed. */
@@ -90,8 +110,7 @@ struct trace_options {
 	size_t n_definitions;
 	size_t n_words;       /* words that were no options: a definition, its filter */
 	char **command;       /* NULL: none */
-	const char **exclude; /* --exclude, NULL-ended; NULL: none */
-	size_t n_exclude;
+	struct exclude_options exclude;
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;
 	const char *clock;
@@ -108,6 +127,7 @@ struct trace_options {
 	struct debug_options debug;
 	struct budget_options budget;
 	struct tally_options tally;
+	struct trigger_options triggers;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

@@ -27,6 +27,7 @@
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
+#include "cli/common/triggers.h"
 #include "engine/base/again.h"
 #include "engine/ubp_stats.h"
 #include "engine/ubp_event.h"
@@ -180,13 +181,13 @@ static void on_event(void *ctx, const struct ubp_event *event)
 
 	if (run->opt->ends.count && run->n_events == run->opt->ends.count)
 		return;
-	if (ubp_event_probe(event) >= 0)
+	if (ubp_event_probe(event) != -1)
 		run->n_events++;
 	if (run->out.error)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
-		run->n_dropped += ubp_event_probe(event) >= 0 ? 1 : ubp_event_lost(event);
+		run->n_dropped += ubp_event_probe(event) != -1 ? 1 : ubp_event_lost(event);
 		return;
 	}
 	output_add(&run->out, line, len);
@@ -383,6 +384,7 @@ static void print_rest(struct run *run)
 	output_add(&run->out, text, len);
 	if (tally_is_wanted(&run->opt->tally))
 		tally_print(&run->tally, &run->out, true);
+	triggers_print(run->session, run->opt, &run->out);
 	tell_untold(run);
 	if (run->opt->budget.once)
 		tell_once(run);

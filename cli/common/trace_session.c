@@ -16,6 +16,7 @@
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
 #include "engine/ubp_tally.h"
+#include "cli/common/triggers.h"
 
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
@@ -90,18 +91,27 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		       trace_session_add_fn *add)
 {
 	struct ubp_err err;
+	int status;
 
 	ubp_err_reset(&err);
 	/* First: definitions without a target may be about it. */
 	if (o->command && ubp_run_command(session, o->command, &err) < 0)
 		return cli_error_record(&err);
-	for (size_t i = 0; i < o->n_definitions; i++)
-		if (add(session, &o->definitions[i], &err) < 0)
+	for (size_t i = 0; i < o->n_definitions; i++) {
+		struct trace_definition *d = &o->definitions[i];
+
+		d->first = ubp_n_probes(session);
+		if (add(session, d, &err) < 0)
 			return cli_error_record(&err);
+		d->n_probes = ubp_n_probes(session) - d->first;
+	}
 	if (ubp_n_probes(session) == 0)
 		return cli_error("no definition is given");
 	if (tally_is_wanted(&o->tally) && tally_begin(session, &o->tally) != CLI_OK)
 		return CLI_FAILED;
+	status = triggers_write(session, o);
+	if (status != CLI_OK)
+		return status;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
 	if (o->steer.ready_fd >= 0)
@@ -157,7 +167,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stack_raw = o->stacks.raw;
 	opt.stack_lines = o->stacks.lines;
 	opt.debug = (struct ubp_debug_options){ o->debug.dirs, o->debug.symbols };
-	opt.exclude = o->exclude;
+	opt.exclude = o->exclude.v;
 	opt.files_only =
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
 	opt.max_rate = o->budget.rate;
@@ -185,7 +195,7 @@ struct ubp_target trace_session_target(const struct trace_options *o, const char
 		.pid = o->who.n_pids ? o->who.pids[0] : 0,
 		.debug = { o->debug.dirs, o->debug.symbols },
 		.pattern = o->lists.pattern,
-		.exclude = o->exclude,
+		.exclude = o->exclude.v,
 		.explain = o->only.explain,
 	};
 }

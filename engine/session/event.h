@@ -13,9 +13,10 @@
 struct ubp_event {
 	struct ubp_session *session;
 	const struct event_record *record;
+	const struct spec_probe *made; /* of a synthetic event; NULL: a hit, or a gap */
 };
 
-/* The definition that was hit; NULL for a gap. */
+/* The definition that was hit, or what stands for it; NULL for a gap. */
 const struct spec_probe *event_spec(const struct ubp_event *event);
 
 #endif

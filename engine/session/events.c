@@ -16,6 +16,7 @@
 #include "engine/session/once.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
+#include "engine/session/triggers.h"
 #include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
 #include "engine/trace/tracer.h"
@@ -63,8 +64,12 @@ static void deliver_warnings(struct ubp_session *s)
 
 static void deliver(struct rings_batch *batch, const struct event_record *record)
 {
-	struct ubp_event event = { batch->session, record };
+	struct ubp_event event = { .session = batch->session, .record = record };
 
+	if (record->kind == EVENT_HIT && batch->session->out.triggers) {
+		triggers_hit(batch->session->out.triggers, record, batch->fn, batch->ctx);
+		return;
+	}
 	batch->fn(batch->ctx, &event);
 }
 
@@ -194,6 +199,8 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 
 int ubp_event_probe(const struct ubp_event *e)
 {
+	if (e->made)
+		return UBP_EVENT_SYNTHETIC;
 	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
 }
 
@@ -234,7 +241,16 @@ uint64_t ubp_event_ip(const struct ubp_event *e)
 
 const struct spec_probe *event_spec(const struct ubp_event *e)
 {
+	if (e->made)
+		return e->made;
 	return e->record->kind == EVENT_HIT ? live_spec(e->session, e->record->probe) : NULL;
+}
+
+const char *ubp_event_name(const struct ubp_event *e)
+{
+	const struct spec_probe *spec = event_spec(e);
+
+	return spec ? spec->event : NULL;
 }
 
 const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)

@@ -29,6 +29,7 @@
 #include "engine/session/session_definitions.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
+#include "engine/session/triggers.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/named_pids.h"
 #include "engine/trace/task.h"
@@ -170,6 +171,7 @@ void ubp_session_free(struct ubp_session *s)
 	close_fd(s->out.timer_fd);
 	close_fd(s->command.fd);
 	close_fd(s->tracing.started_fd);
+	triggers_free(s->out.triggers);
 	sink_buf_free(&s->out.line);
 	sink_buf_free(&s->out.arg);
 	map_free(&s->found.known);

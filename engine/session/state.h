@@ -161,6 +161,7 @@ struct session_out {
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
 	struct session_tally *tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
+	struct session_triggers *triggers; /* of the caller's thread; NULL: none was asked for */
 };
 
 /* Names for stacks. */

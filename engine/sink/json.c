@@ -183,11 +183,16 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 		     const struct event_record *record)
 {
+	size_t n = 0;
+
 	sink_buf_add_text(buf, ",\"args\":{");
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (i > 0)
+		/* A stack. */
+		if (probe->is_made && arg->type.count)
+			continue;
+		if (n++ > 0)
 			sink_buf_add(buf, ",", 1);
 		add_quoted(buf, arg->name, strlen(arg->name));
 		sink_buf_add(buf, arg->type.count ? ":[" : ":", arg->type.count ? 2 : 1);
@@ -205,7 +210,7 @@ static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 		     const struct event_record *record)
 {
-	const char kind = probe_kind_letter(probe->kind);
+	const char kind = probe->is_made ? 's' : probe_kind_letter(probe->kind);
 	char *to = sink_buf_room(buf, 64);
 
 	if (!to)
@@ -222,6 +227,8 @@ static void add_head(struct sink_buf *buf, const struct spec_probe *probe,
 	add_text_member(buf, ",\"group\":", probe->group, strlen(probe->group));
 	add_text_member(buf, ",\"event\":", probe->event, strlen(probe->event));
 	add_text_member(buf, ",\"type\":", &kind, 1);
+	if (probe->is_made)
+		return;
 	if (probe->kind == PROBE_RETURN) {
 		add_hex(buf, ",\"func\":", record->func);
 		add_hex(buf, ",\"ret_ip\":", record->ip);

@@ -158,12 +158,42 @@ void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
 		sink_buf_add(buf, "}", 1);
 }
 
+/* Strings of synthetic events have no quotes, and an array is a stack. */
+static void add_made_value(struct sink_buf *buf, const struct spec_arg *arg,
+			   const struct event_record *record, const struct sink_text_options *opt)
+{
+	uint32_t word;
+	char *to;
+
+	if (arg->type.format != SPEC_STRING && !arg->type.count) {
+		sink_text_value(buf, arg, record, opt);
+		return;
+	}
+	memcpy(&word, record->data + arg->at, sizeof(word));
+	if (arg->type.count) {
+		sink_buf_add_text(buf, "STACK:\n");
+		for (size_t i = 0; i + 8 <= word >> 16; i += 8) {
+			uint64_t address;
+
+			memcpy(&address, record->data + (word & 0xffff) + i, sizeof(address));
+			sink_buf_printf(buf, "=> 0x%" PRIx64 "\n", address);
+		}
+		return;
+	}
+	to = word >> 16 ? sink_buf_room(buf, ESCAPE_BYTE_MAX * (word >> 16)) : NULL;
+	if (to)
+		sink_buf_end(buf, put_bytes(to, record->data + (word & 0xffff), (word >> 16) - 1, opt));
+}
+
 void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_text_options *opt)
 {
 	for (size_t i = 0; i < probe->n_args; i++) {
 		add_name(buf, probe->args[i].name);
-		sink_text_value(buf, &probe->args[i], record, opt);
+		if (probe->is_made)
+			add_made_value(buf, &probe->args[i], record, opt);
+		else
+			sink_text_value(buf, &probe->args[i], record, opt);
 	}
 }
 
@@ -207,6 +237,10 @@ static char *put_place(char *to, const struct spec_probe *probe,
 		       const struct event_record *record)
 {
 	to = sink_put_text(to, probe->event, strlen(probe->event));
+	if (probe->is_made) {
+		*to++ = ':';
+		return to;
+	}
 	to = sink_put_text(to, ": (0x", 5);
 	to = sink_put_hex(to, record->ip);
 	if (probe->kind == PROBE_RETURN) {

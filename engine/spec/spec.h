@@ -86,6 +86,7 @@ struct spec_arg {
 struct spec_probe {
 	enum probe_kind kind;
 	bool auto_event; /* the event's name was made up, not written */
+	bool is_made;    /* a synthetic event: triggers make its hits, which have no address */
 	char group[SPEC_NAME_MAX + 1];
 	char event[SPEC_NAME_MAX + 1];
 	char *path;      /* as written, or what the look-up callback put in its place */

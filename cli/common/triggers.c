@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/common/triggers.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/trace_options.h"
+#include "engine/base/err.h"
+#include "engine/ubp_trigger.h"
+
+#define NAME_ROOM 160
+
+/* GROUP:EVENT of probe @i. */
+static void name_event(struct ubp_session *session, size_t i, char name[NAME_ROOM])
+{
+	(void)snprintf(name, NAME_ROOM, "%s:%s", ubp_probe_group(session, i),
+		       ubp_probe_event(session, i));
+}
+
+/* Did a probe from @first on, but before @i, have the same event? */
+static bool was_there(struct ubp_session *session, size_t first, size_t i)
+{
+	for (size_t k = first; k < i; k++)
+		if (strcmp(ubp_probe_event(session, k), ubp_probe_event(session, i)) == 0 &&
+		    strcmp(ubp_probe_group(session, k), ubp_probe_group(session, i)) == 0)
+			return true;
+	return false;
+}
+
+/* Is this the command of @text? *ret_rest: what follows. */
+static bool is_command(const char *text, const char *word, const char **ret_rest)
+{
+	size_t len = strlen(word);
+
+	text += strspn(text, " \t\n");
+	*ret_rest = text + len;
+	return strncmp(text, word, len) == 0 && strchr(": \t", text[len]);
+}
+
+/* Lines for a histogram are what was not asked for; and what is to be enabled begins disabled. */
+static int mute(struct ubp_session *session, const char *event, const char *text,
+		struct ubp_err *err)
+{
+	char name[NAME_ROOM];
+	const char *rest;
+	size_t len;
+
+	if (is_command(text, "hist", &rest))
+		return ubp_trigger_record(session, event, false, err);
+	if (!is_command(text, "enable_event", &rest))
+		return 0;
+	rest += strspn(rest, ": \t");
+	len = strcspn(rest, ":");
+	if (rest[len])
+		len += 1 + strcspn(rest + len + 1, ": \t");
+	(void)snprintf(name, sizeof(name), "%.*s", (int)len, rest);
+	return ubp_trigger_record(session, name, false, err);
+}
+
+static int write_one(struct ubp_session *session, const struct trace_options *o, size_t i,
+		     const char *text)
+{
+	char name[NAME_ROOM];
+	const char *rest;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (o->form.is_data && is_command(text, "hist", &rest))
+		return cli_usage_error("histograms are text: --trigger hist excludes --%s",
+				       o->form.name);
+	name_event(session, i, name);
+	if (ubp_trigger_write(session, name, text, &err) < 0 ||
+	    mute(session, name, text, &err) < 0)
+		return cli_error_record(&err);
+	return CLI_OK;
+}
+
+static int define_synthetic(struct ubp_session *session, const char *text)
+{
+	size_t blanks = strspn(text, " \t"), len = strcspn(text + blanks, " \t");
+	char name[NAME_ROOM];
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	(void)snprintf(name, sizeof(name), "synthetic:%.*s", (int)len, text + blanks);
+	if (ubp_synthetic_add(session, text, &err) < 0 ||
+	    ubp_trigger_record(session, name, true, &err) < 0)
+		return cli_error_record(&err);
+	return CLI_OK;
+}
+
+int triggers_write(struct ubp_session *session, const struct trace_options *o)
+{
+	int status = CLI_OK;
+
+	for (size_t i = 0; i < o->triggers.n_synthetic && status == CLI_OK; i++)
+		status = define_synthetic(session, o->triggers.synthetic[i]);
+	/* As they stand, for they may name each other; for all events of a definition that has several. */
+	for (size_t i = 0; i < o->triggers.n && status == CLI_OK; i++) {
+		const struct trigger_option *trigger = &o->triggers.v[i];
+		const struct trace_definition *d = &o->definitions[trigger->definition];
+
+		for (size_t k = d->first; k < d->first + d->n_probes && status == CLI_OK; k++)
+			if (!was_there(session, d->first, k))
+				status = write_one(session, o, k, trigger->text);
+	}
+	return status;
+}
+
+/* Lines may hold what the target chose: they are printed as all lines are. */
+static void print_lines(struct output *out, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+
+		output_line(out, "%.*s", (int)len, text);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void triggers_print(struct ubp_session *session, const struct trace_options *o,
+		    struct output *out)
+{
+	size_t n = 0, n_printed = 0;
+
+	if (!o->triggers.n)
+		return;
+	for (unsigned pass = 0; pass < 2; pass++)
+		for (size_t i = 0; i < ubp_n_probes(session); i++) {
+			char name[NAME_ROOM];
+			const char *text;
+
+			if (was_there(session, 0, i))
+				continue;
+			name_event(session, i, name);
+			text = ubp_trigger_hist(session, name, NULL);
+			if (!text || !*text)
+				continue;
+			n += pass == 0;
+			if (pass == 0)
+				continue;
+			/* The kernel's file does not say whose it is. */
+			if (n_printed++)
+				output_line(out, "%s", "");
+			if (n > 1)
+				output_line(out, "# %s", name);
+			print_lines(out, text);
+		}
+}

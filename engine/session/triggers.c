@@ -1,0 +1,413 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What is told of a hit is kept in a list until its triggers are done: they may drop it, make other events, which come behind it,
+ * or ask for its stack. Where there is a trigger "snapshot", what is told stays in the list, the oldest is dropped when there is
+ * too much of it, and a snapshot hands all of it out.
+ */
+
+#include "engine/session/triggers.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/base/vec.h"
+#include "engine/define/definitions.h"
+#include "engine/session/event.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
+#include "engine/trigger/event.h"
+#include "engine/trigger/set.h"
+#include "engine/trigger/synth.h"
+#include "engine/trigger/text.h"
+#include "engine/trigger/trigger.h"
+#include "engine/ubp_trigger.h"
+
+/* Kept for a snapshot, at most. */
+#define KEPT_BYTES (4 << 20)
+
+/* An event that waits to be told. */
+struct waiting {
+	struct waiting *next;
+	const struct trigger_event *made; /* a synthetic one; NULL: a hit */
+	const struct event_record *hit;	  /* the record that it is a copy of */
+	uint16_t n_stack;		  /* as it was recorded */
+	bool is_kept, is_due;
+	struct event_record record;
+};
+
+struct session_triggers {
+	struct ubp_session *session;
+	struct trigger_set *set;
+	struct trigger_event **events; /* by the number of their probe; NULL: not looked for yet */
+	size_t n_events;
+	struct waiting *first, **last;
+	size_t n_bytes;
+	struct text text; /* what was given last */
+};
+
+/* --- what triggers ask for ---------------------------------------------------- */
+
+static bool has_stack_trigger(const struct trigger_event *event)
+{
+	for (const struct trigger *t = event->triggers; t; t = t->next)
+		if (t->kind == TRIGGER_STACK)
+			return true;
+	return false;
+}
+
+static void *reserve(void *ctx, const struct trigger_event *event,
+		     const struct event_record *record)
+{
+	struct session_triggers *triggers = ctx;
+	struct waiting *w = malloc(offsetof(struct waiting, record) + record->size);
+
+	if (!w)
+		return NULL;
+	*w = (struct waiting){ .made = event->synth ? event : NULL, .hit = record };
+	memcpy(&w->record, record, record->size);
+	w->n_stack = record->n_stack;
+	/* Then a stack is what the trigger gives. */
+	if (has_stack_trigger(event))
+		w->record.n_stack = 0;
+	w->is_due = !triggers->set->has_snapshot;
+	*triggers->last = w;
+	triggers->last = &w->next;
+	triggers->n_bytes += record->size;
+	return w;
+}
+
+static void settle(void *ctx, void *place, bool keep)
+{
+	struct waiting *w = place;
+
+	(void)ctx;
+	w->is_kept = keep;
+}
+
+/* Of an event that is not recorded itself, too. */
+static void give_stack(void *ctx, const struct event_record *record)
+{
+	struct session_triggers *triggers = ctx;
+	struct waiting *w = triggers->first;
+
+	while (w && w->hit != record)
+		w = w->next;
+	if (!w) {
+		w = reserve(ctx, triggers->events[record->probe], record);
+		if (!w)
+			return;
+		w->is_kept = true;
+	}
+	w->record.n_stack = w->n_stack;
+}
+
+static void snapshot(void *ctx)
+{
+	struct session_triggers *triggers = ctx;
+
+	for (struct waiting *w = triggers->first; w; w = w->next)
+		w->is_due = true;
+}
+
+static const struct trigger_out out = {
+	.reserve = reserve,
+	.settle = settle,
+	.stack = give_stack,
+	.snapshot = snapshot,
+};
+
+/* --- hits ----------------------------------------------------------------------- */
+
+/* NULL: memory is short, or it has none. */
+static struct trigger_event *event_of(struct session_triggers *triggers, unsigned number)
+{
+	const struct spec_probe *spec;
+
+	while (triggers->n_events <= number) {
+		if (VEC_DOUBLE(triggers->events, triggers->n_events) < 0)
+			return NULL;
+		triggers->events[triggers->n_events++] = NULL;
+	}
+	spec = live_spec(triggers->session, number);
+	if (!triggers->events[number] && spec)
+		triggers->events[number] =
+			trigger_set_find(triggers->set, spec->group, spec->event);
+	return triggers->events[number];
+}
+
+static void tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
+		 void *ctx)
+{
+	struct ubp_event event = { .session = triggers->session,
+				   .record = &w->record,
+				   .made = w->made ? w->made->probe : NULL };
+
+	fn(ctx, &event);
+}
+
+/* What is due is told, what is not kept is dropped; what is left may be due later, the youngest of it. */
+static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
+{
+	struct waiting **at = &triggers->first, *w;
+
+	while ((w = *at)) {
+		bool stays = w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
+
+		w->hit = NULL;
+		if (stays) {
+			at = &w->next;
+			continue;
+		}
+		if (w->is_kept && w->is_due)
+			tell(triggers, w, fn, ctx);
+		*at = w->next;
+		triggers->n_bytes -= w->record.size;
+		free(w);
+	}
+	triggers->last = at;
+}
+
+void triggers_hit(struct session_triggers *triggers, const struct event_record *record,
+		  ubp_event_fn *fn, void *ctx)
+{
+	struct trigger_event *event = event_of(triggers, record->probe);
+	struct ubp_event plain = { .session = triggers->session, .record = record };
+
+	if (!event) {
+		fn(ctx, &plain);
+		return;
+	}
+	trigger_hit(triggers->set, event, record);
+	flush(triggers, fn, ctx);
+}
+
+/* Events that wait for a snapshot, and may be of an event that goes. */
+static void drop_made(struct session_triggers *triggers)
+{
+	for (struct waiting *w = triggers->first; w; w = w->next)
+		if (w->made)
+			w->is_kept = false;
+	flush(triggers, NULL, NULL);
+}
+
+void triggers_free(struct session_triggers *triggers)
+{
+	struct waiting *w;
+
+	if (!triggers)
+		return;
+	while ((w = triggers->first)) {
+		triggers->first = w->next;
+		free(w);
+	}
+	trigger_set_free(triggers->set);
+	free(triggers->events);
+	free(triggers->text.bytes);
+	free(triggers);
+}
+
+/* --- the public functions --------------------------------------------------------- */
+
+/* All that is defined has an event, whose hits are told. 0 or -ENOMEM. */
+static int add_events(struct session_triggers *triggers)
+{
+	const struct definitions *defined = triggers->session->defined;
+
+	for (size_t i = 0; i < definitions_n(defined); i++) {
+		const struct spec_probe *spec = definitions_spec(defined, i);
+		struct trigger_event *event;
+		int rc;
+
+		if (trigger_set_find(triggers->set, spec->group, spec->event))
+			continue;
+		rc = trigger_set_add(triggers->set, spec->group, spec->event, spec, &event);
+		if (rc < 0)
+			return rc;
+		trigger_write_enable(event, "1", 1);
+	}
+	return 0;
+}
+
+/* They are made when they are first asked for. NULL: memory is short. */
+static struct session_triggers *triggers_of(struct ubp_session *s)
+{
+	struct session_triggers *triggers = s->out.triggers;
+
+	if (!triggers) {
+		triggers = calloc(1, sizeof(*triggers));
+		if (!triggers)
+			return NULL;
+		triggers->session = s;
+		triggers->last = &triggers->first;
+		triggers->set = trigger_set_new(&out, triggers);
+		if (!triggers->set) {
+			free(triggers);
+			return NULL;
+		}
+		triggers->set->escapes = !s->opt.strict;
+		s->out.triggers = triggers;
+	}
+	return add_events(triggers) < 0 ? NULL : triggers;
+}
+
+/* "GROUP:EVENT", or "EVENT" of any group. */
+static struct trigger_event *find(const struct session_triggers *triggers, const char *name)
+{
+	const char *colon = strchr(name, ':');
+
+	for (size_t i = 0; i < triggers->set->n_events; i++) {
+		struct trigger_event *event = triggers->set->events[i];
+		size_t len = strlen(event->group);
+
+		if (strcmp(event->name, colon ? colon + 1 : name) == 0 &&
+		    (!colon || ((size_t)(colon - name) == len &&
+				memcmp(event->group, name, len) == 0)))
+			return event;
+	}
+	return NULL;
+}
+
+static struct trigger_event *find_or_fail(const struct session_triggers *triggers,
+					  const char *name, struct ubp_err *err)
+{
+	struct trigger_event *event = find(triggers, name);
+
+	if (!event)
+		ubp_fail(err, ENOENT, "there is no event '%s'", name);
+	return event;
+}
+
+/* The first of what was logged since @before: what is told behind it follows from it. */
+static int fail(const struct session_triggers *triggers, size_t before, int rc, const char *text,
+		struct ubp_err *err)
+{
+	const struct trigger_log *log = &triggers->set->log;
+	const struct trigger_log_entry *entry;
+
+	if (rc >= 0)
+		return 0;
+	if (log->n == before || log->n - before > TRIGGER_LOG_MAX)
+		return ubp_fail(err, -rc, "'%s': %s", text, strerror(-rc));
+	entry = &log->entries[before % TRIGGER_LOG_MAX];
+	ubp_fail(err, -rc, "%s", entry->text);
+	ubp_err_caret(err, entry->command, strlen(entry->command), entry->caret);
+	return rc;
+}
+
+/* Without stacks in records triggers that are about them would be about nothing. */
+static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event *event,
+			 const char *text)
+{
+	return s->opt.stack == UBP_STACK_NONE && text[0] != '!' && strstr(text, "stacktrace") &&
+	       (event_field(event, "stacktrace")->form == FIELD_TRACE);
+}
+
+int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
+		      struct ubp_err *err)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event;
+	size_t before;
+	int rc;
+
+	ubp_err_reset(err);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	event = find_or_fail(triggers, name, err);
+	if (!event)
+		return -ENOENT;
+	if (lacks_stacks(s, event, text))
+		return ubp_fail(err, EINVAL, "'%s': stacks are not recorded in this session", text);
+	before = triggers->set->log.n;
+	rc = trigger_write(triggers->set, event, text, strlen(text));
+	return fail(triggers, before, rc, text, err);
+}
+
+int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct ubp_err *err)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event;
+
+	ubp_err_reset(err);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	event = find_or_fail(triggers, name, err);
+	if (!event)
+		return -ENOENT;
+	return trigger_write_enable(event, on ? "1" : "0", 1);
+}
+
+int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *err)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	size_t before;
+	int rc;
+
+	ubp_err_reset(err);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	drop_made(triggers);
+	before = triggers->set->log.n;
+	rc = synth_write(triggers->set, text, strlen(text));
+	return fail(triggers, before, rc, text, err);
+}
+
+/* The text that is given is begun anew. */
+static struct text *begin(struct session_triggers *triggers)
+{
+	free(triggers->text.bytes);
+	triggers->text = (struct text){ 0 };
+	return &triggers->text;
+}
+
+static const char *given(const struct text *text, size_t *ret_len)
+{
+	if (ret_len)
+		*ret_len = text->len;
+	if (text->is_short)
+		return NULL;
+	return text->bytes ? text->bytes : "";
+}
+
+const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
+	struct text *text;
+
+	if (!event)
+		return NULL;
+	text = begin(triggers);
+	if (event->triggers)
+		trigger_read(event, text);
+	return given(text, ret_len);
+}
+
+const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
+	struct text *text;
+
+	if (!event)
+		return NULL;
+	text = begin(triggers);
+	trigger_read_hist(triggers->set, event, text);
+	return given(text, ret_len);
+}
+
+const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct text *text;
+
+	if (!triggers)
+		return NULL;
+	text = begin(triggers);
+	synth_read(triggers->set, text);
+	return given(text, ret_len);
+}

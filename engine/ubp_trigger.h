@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Part of the public interface: event triggers and histograms, in the language of the kernel (Linux 6.12), whose files
+ * "trigger", "hist", "enable" and "synthetic_events" these functions stand for.
+ *
+ *	ubp_synthetic_add(session, "lat u64 id; u64 ns", &err);
+ *	ubp_trigger_write(session, "uprobes:read", "hist:keys=fd:sort=hitcount.descending", &err);
+ *	... ubp_start(), ubp_dispatch(), ubp_stop() ...
+ *	write(ubp_trigger_hist(session, "uprobes:read", &len))
+ *
+ * Triggers are carried out by ubp_dispatch(), on each record before it is handed out, and may be written at any time
+ * between two calls of it. They see what the session records: hits that a definition's filter drops, those of probes that are off and those that
+ * were lost are none. Differences from a kernel: a stack is the user's (ubp_options.stack), and "snapshot" hands out what came until then: where
+ * a session has such a trigger nothing else is handed out. Of several events at one place the one is carried out first that was defined first.
+ *
+ * An event is called "GROUP:EVENT" or "EVENT". Texts that are returned belong to the session and are good until the next call of a function of
+ * this header; *ret_len may be NULL. NULL is returned when there is no such event, or no memory.
+ */
+
+#ifndef UBP_TRIGGER_H
+#define UBP_TRIGGER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "ubp.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * Add a trigger, or remove it ("!" in front), or control a histogram (":pause", ":continue", ":clear"). Errors have the kernel's errno, and its
+ * message with a caret where it has one. -ENOENT, too: there is no such event.
+ */
+int ubp_trigger_write(struct ubp_session *session, const char *event, const char *text,
+		      struct ubp_err *err);
+/* The event's triggers, a line each; "" where there are none. */
+const char *ubp_trigger_list(struct ubp_session *session, const char *event, size_t *ret_len);
+/* Its histograms, as the kernel's file "hist" shows them; "" where there are none. */
+const char *ubp_trigger_hist(struct ubp_session *session, const char *event, size_t *ret_len);
+
+/*
+ * Are the event's own hits handed out? At first all are, but those of synthetic events. Triggers are carried out in either case;
+ * enable_event and disable_event switch the same from hit to hit.
+ */
+int ubp_trigger_record(struct ubp_session *session, const char *event, bool on,
+		       struct ubp_err *err);
+
+/* Define a synthetic event, "NAME TYPE FIELD[; TYPE FIELD]...", or remove it ("!NAME"). Its hits are events of no probe: ubp_event_name(). */
+int ubp_synthetic_add(struct ubp_session *session, const char *text, struct ubp_err *err);
+/* All synthetic events, a line each. */
+const char *ubp_synthetic_list(struct ubp_session *session, size_t *ret_len);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
