@@ -65,8 +65,8 @@ uint64_t ubp_tally_dropped(const struct ubp_tally *tally);
 /* Entry @i, in no order that means something. */
 void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row *ret_row);
 
-/* How probe @i's hits will be counted, as far as its plan tells: a constant text. */
-const char *ubp_tally_explain(const struct ubp_session *session, size_t i);
+/* How probe @i's hits will be counted, as far as files and its plan tell. Valid until the next call; NULL: they are not. */
+const char *ubp_tally_explain(struct ubp_session *session, size_t i);
 
 #ifdef __cplusplus
 }

@@ -15,14 +15,22 @@
 
 #define BAR        40
 #define VALUE_MAX  64
+#define PIECE      65536 /* bytes that are written at a time */
 #define GAP_MOST   128 /* so many empty rows of a histogram are printed, no more */
 
 enum unit { UNIT_NONE, UNIT_NS, UNIT_BYTES };
 
+/* Of many rows little is kept: what orders most of them. */
+struct place {
+	uint64_t most;
+	uint32_t i;
+};
+
 struct table {
 	struct tally_print *p;
 	struct output *out;
-	struct ubp_tally_row *rows;
+	const struct ubp_tally *tally;
+	struct place *places;
 	size_t n;
 	uint64_t most; /* hits of a row */
 };
@@ -137,21 +145,38 @@ static int compare_keys(const struct ubp_tally_row *a, const struct ubp_tally_ro
 	return order;
 }
 
-static int by_keys(const void *a, const void *b)
+static int by_keys(const void *one, const void *other, void *ctx)
 {
-	return compare_keys(a, b);
+	const struct table *t = ctx;
+	struct ubp_tally_row a, b;
+
+	ubp_tally_row(t->tally, ((const struct place *)one)->i, &a);
+	ubp_tally_row(t->tally, ((const struct place *)other)->i, &b);
+	return compare_keys(&a, &b);
 }
 
-/* The most first: of the sum, where there is one. */
-static int by_most(const void *one, const void *other)
+/* The most first. */
+static int by_most(const void *one, const void *other, void *ctx)
 {
-	const struct ubp_tally_row *a = one, *b = other;
+	const struct place *a = one, *b = other;
 
-	if (a->n_values && a->values[0].number != b->values[0].number)
-		return compare_parts(&b->values[0], &a->values[0]);
-	if (a->hits != b->hits)
-		return a->hits < b->hits ? 1 : -1;
-	return compare_keys(a, b);
+	if (a->most != b->most)
+		return a->most < b->most ? 1 : -1;
+	return by_keys(one, other, ctx);
+}
+
+/* Of the sum, where there is one, else of the hits. */
+static uint64_t most_of(const struct ubp_tally_row *row)
+{
+	if (!row->n_values)
+		return row->hits;
+	return row->values[0].kind == UBP_TALLY_SIGNED ? row->values[0].number ^ 1ULL << 63
+						       : row->values[0].number;
+}
+
+static void row_at(const struct table *t, size_t place, struct ubp_tally_row *ret_row)
+{
+	ubp_tally_row(t->tally, t->places[place].i, ret_row);
 }
 
 /* --- text ---------------------------------------------------------------------------------- */
@@ -224,28 +249,35 @@ static bool is_same_group(const struct ubp_tally_row *a, const struct ubp_tally_
 	return true;
 }
 
+/* What lies between two rows of a group. */
+static void print_gap(struct table *t, const struct ubp_tally_part *before,
+		      const struct ubp_tally_part *part)
+{
+	struct ubp_tally_part gap = *part;
+
+	if (part->number - before->number > GAP_MOST)
+		return;
+	for (gap.number = before->number + 1; gap.number < part->number; gap.number++)
+		print_bar(t, &gap, 0);
+}
+
 static void print_hist(struct table *t)
 {
-	qsort(t->rows, t->n, sizeof(*t->rows), by_keys);
-	for (size_t i = 0; i < t->n; i++)
-		if (t->rows[i].hits > t->most)
-			t->most = t->rows[i].hits;
+	struct ubp_tally_row row, before;
+
+	qsort_r(t->places, t->n, sizeof(*t->places), by_keys, t);
 	for (size_t i = 0; i < t->n; i++) {
-		const struct ubp_tally_row *row = &t->rows[i], *before = i ? row - 1 : NULL;
-		struct ubp_tally_part part = row->keys[row->n_keys - 1];
-
-		if (!before || !is_same_group(before, row)) {
-			print_group(t, row);
-		} else {
-			uint64_t next = before->keys[row->n_keys - 1].number + 1;
-			struct ubp_tally_part gap = part;
-
-			for (gap.number = next;
-			     part.number - next < GAP_MOST && gap.number < part.number;
-			     gap.number++)
-				print_bar(t, &gap, 0);
-		}
-		print_bar(t, &part, row->hits);
+		row_at(t, i, &row);
+		if (row.hits > t->most)
+			t->most = row.hits;
+	}
+	for (size_t i = 0; i < t->n; i++, before = row) {
+		row_at(t, i, &row);
+		if (i == 0 || !is_same_group(&before, &row))
+			print_group(t, &row);
+		else
+			print_gap(t, &before.keys[row.n_keys - 1], &row.keys[row.n_keys - 1]);
+		print_bar(t, &row.keys[row.n_keys - 1], row.hits);
 	}
 }
 
@@ -363,37 +395,46 @@ static void print_json(struct table *t, const struct ubp_tally_row *row)
 
 /* --- a block ------------------------------------------------------------------------------- */
 
-static bool fill(struct table *t, const struct ubp_tally *tally)
+static bool fill(struct table *t)
 {
-	t->n = ubp_tally_n(tally);
-	t->rows = calloc(t->n + 1, sizeof(*t->rows));
-	for (size_t i = 0; t->rows && i < t->n; i++)
-		ubp_tally_row(tally, i, &t->rows[i]);
-	return t->rows;
+	struct ubp_tally_row row;
+
+	t->n = ubp_tally_n(t->tally);
+	t->places = malloc((t->n + 1) * sizeof(*t->places));
+	for (size_t i = 0; t->places && i < t->n; i++) {
+		ubp_tally_row(t->tally, i, &row);
+		t->places[i] = (struct place){ most_of(&row), (uint32_t)i };
+	}
+	return t->places;
 }
 
 static void print_table(struct table *t)
 {
 	const struct tally_options *o = t->p->opt;
 	size_t n = o->top && o->top < t->n ? (size_t)o->top : t->n;
+	struct ubp_tally_row row;
 
-	qsort(t->rows, t->n, sizeof(*t->rows), by_most);
-	if (t->n && !t->p->json)
-		print_titles(t, &t->rows[0]);
-	for (size_t i = 0; i < n; i++)
+	qsort_r(t->places, t->n, sizeof(*t->places), by_most, t);
+	for (size_t i = 0; i < n; i++) {
+		row_at(t, i, &row);
+		if (i == 0 && !t->p->json)
+			print_titles(t, &row);
 		if (t->p->json)
-			print_json(t, &t->rows[i]);
+			print_json(t, &row);
 		else
-			print_row(t, &t->rows[i]);
+			print_row(t, &row);
+		if (output_pending(t->out) >= PIECE)
+			(void)output_flush(t->out);
+	}
 }
 
 void tally_print(struct tally_print *p, struct output *out, bool is_last)
 {
 	const struct ubp_tally *tally = ubp_tally_take(p->session);
-	struct table t = { .p = p, .out = out };
+	struct table t = { .p = p, .out = out, .tally = tally };
 	char text[80];
 
-	if (!tally || !fill(&t, tally)) {
+	if (!tally || !fill(&t)) {
 		cli_warn(NULL, "out of memory: what was counted is not printed");
 		return;
 	}
@@ -411,5 +452,5 @@ void tally_print(struct tally_print *p, struct output *out, bool is_last)
 	}
 	if (!is_last && !p->json && !out->is_tty)
 		line(&t, "");
-	free(t.rows);
+	free(t.places);
 }

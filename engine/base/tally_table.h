@@ -81,7 +81,7 @@ static inline uint64_t tally_tag(uint64_t hash)
 	return hash | 2;
 }
 
-#define TALLY_STEPS 16
+#define TALLY_STEPS 48
 
 #define TALLY_COUNTERS    65536
 #define TALLY_COUNTERS_AT 4096ULL

@@ -69,6 +69,7 @@ struct ring_space {
 	uint64_t base; /* in the target */
 	uint8_t *region;
 	size_t region_len;
+	uint64_t stride; /* from one ring to the next */
 	struct ring_owner *owner;
 	_Atomic uint32_t n_used; /* rings that ever were */
 	atomic_bool has_claims;
@@ -119,6 +120,14 @@ struct ring_set {
 static inline uint64_t ring_stride(const struct ring_set *set)
 {
 	return set->opt.ring_bytes + RING_SLACK + (set->tally.slot ? TALLY_AREA : 0);
+}
+
+/* The same in a region of that size: one of a program of 32 bits has no room for tables. */
+static inline uint64_t ring_stride_in(const struct ring_set *set, uint64_t region_len)
+{
+	uint64_t stride = ring_stride(set);
+
+	return region_len >= RING_RINGS_AT + stride ? stride : set->opt.ring_bytes + RING_SLACK;
 }
 
 /* Rings that so many bytes take. */

@@ -30,9 +30,10 @@ _Static_assert(RING_CONTROL_LEN == 4096, "one page");
 
 size_t ring_region_len(const struct ring_set *set, uint64_t most)
 {
-	uint64_t n = most > RING_RINGS_AT ? (most - RING_RINGS_AT) / ring_stride(set) : 0;
+	uint64_t stride = ring_stride_in(set, most);
+	uint64_t n = most > RING_RINGS_AT ? (most - RING_RINGS_AT) / stride : 0;
 
-	return RING_RINGS_AT + (n < set->n_rings ? n : set->n_rings) * ring_stride(set);
+	return RING_RINGS_AT + (n < set->n_rings ? n : set->n_rings) * stride;
 }
 
 size_t ring_region_part(const struct ring_set *set, size_t n_rings)
@@ -103,7 +104,8 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_
 		return NULL;
 	space->set = set;
 	space->base = base;
-	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / ring_stride(set));
+	space->stride = ring_stride_in(set, region_len);
+	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / space->stride);
 	space->n_mapped = space->n_rings;
 	space->region_len = region_len;
 	/* For a thousand threads; most processes have a few, and pages nobody writes cost nothing. */
@@ -208,7 +210,7 @@ struct ring *ring_find_free(struct ring_space *space)
 	ring = &space->rings[n_used];
 	ring->space = space;
 	ring->slot = RING_NO_SLOT;
-	ring->bytes = space->region + RING_RINGS_AT + n_used * ring_stride(space->set);
+	ring->bytes = space->region + RING_RINGS_AT + n_used * space->stride;
 	return ring;
 }
 
@@ -380,7 +382,7 @@ static struct ring *ring_of(struct ring_space *space, pid_t tid)
 
 void ring_space_set_mapped(struct ring_space *space, size_t len)
 {
-	uint64_t n = len > RING_RINGS_AT ? (len - RING_RINGS_AT) / ring_stride(space->set) : 0;
+	uint64_t n = len > RING_RINGS_AT ? (len - RING_RINGS_AT) / space->stride : 0;
 
 	space->n_mapped = n < space->n_rings ? (uint32_t)n : space->n_rings;
 	space->wants_more = false;

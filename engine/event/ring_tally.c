@@ -22,12 +22,9 @@
 static uint8_t *area_of(const struct ring *ring)
 {
 	const struct ring_set *set = ring->space->set;
-	uint64_t at = (uint64_t)(ring->bytes - ring->space->region) + set->opt.ring_bytes +
-		      RING_SLACK;
+	uint64_t at = set->opt.ring_bytes + RING_SLACK;
 
-	return set->tally.slot && at + TALLY_AREA <= ring->space->region_len
-		       ? ring->bytes + set->opt.ring_bytes + RING_SLACK
-		       : NULL;
+	return ring->space->stride > at ? ring->bytes + at : NULL;
 }
 
 static uint64_t mask_of(const struct ring *ring, uint64_t len)

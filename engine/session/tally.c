@@ -24,6 +24,7 @@
 struct session_tally {
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
+	char why[80];
 	struct tally *taken;    /* of records, and of threads that have no ring any more */
 	struct ubp_tally {
 		const struct session_tally *of;
@@ -186,17 +187,25 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 	return rc;
 }
 
-const char *ubp_tally_explain(const struct ubp_session *s, size_t i)
+const char *ubp_tally_explain(struct ubp_session *s, size_t i)
 {
 	const struct uprobe *probe = definitions_uprobe(s->defined, i);
+	struct session_tally *t = s->out.tally;
 	const char *why;
 
-	if (!probe->at_hit.tally)
+	if (!t || !probe->at_hit.tally)
 		return NULL;
 	if (s->no_jumps || definitions_stop(s->defined, i))
 		return "counted at its stops";
-	why = detour_why_no_tally(probe->at_hit.tally, probe->program);
-	return why ? "counted from its records" : "counted in the target";
+	why = probe->arch->detour.tallies
+		      ? detour_why_no_tally(probe->at_hit.tally, probe->program)
+		      : "there is no code for that on this machine";
+	if (!why && s->opt.stack != UBP_STACK_NONE)
+		why = "stacks are recorded";
+	if (!why)
+		return "counted in the target";
+	(void)snprintf(t->why, sizeof(t->why), "counted from its records: %s", why);
+	return t->why;
 }
 
 /* --- what there is ------------------------------------------------------------------------- */

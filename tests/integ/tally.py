@@ -29,7 +29,7 @@ def run(keys, rounds, args):
     if result.stderr:
         fail(f"{args}: says {result.stderr.decode()}")
     lines = [line.split() for line in result.stdout.decode().splitlines()]
-    noted = {int(key) - keys // 2: int(n) for key, n in (line for line in lines if line[0] != "ready") if int(n)}
+    noted = {int(key) - keys // 2: int(n) for key, n in (line for line in lines if len(line) == 2 and line[0] != "ready") if int(n)}
     with open("rows", encoding="utf-8") as rows:
         return noted, [json.loads(line) for line in rows]
 

@@ -28,8 +28,8 @@
 #include "tests/unit/run_next.h"
 #include "tests/unit/x86_lab.h"
 
-#define PLANS    run_rounds(1500)
-#define HITS     80
+#define PLANS    run_rounds(800)
+#define HITS     160
 #define AREA_AT  (LAB_CAPACITY + (unsigned)RING_SLACK)
 #define AREA_LEN (TALLY_TABLES_AT + TALLY_FIRST + TALLY_STEPS * TALLY_SLOT_MAX)
 #define TEXT     (LAB_MEM + 0x100)
