@@ -302,7 +302,7 @@ static int fail(const struct session_triggers *triggers, size_t before, int rc, 
 static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event *event,
 			 const char *text)
 {
-	return s->opt.stack == UBP_STACK_NONE && text[0] != '!' && strstr(text, "stacktrace") &&
+	return s->opt.stack == UBP_STACK_NONE && text[0] != '!' && strcasestr(text, "stacktrace") &&
 	       (event_field(event, "stacktrace")->form == FIELD_TRACE);
 }
 

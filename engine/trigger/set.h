@@ -4,7 +4,7 @@
 /*
  * The events, triggers and synthetic events of one trace instance, and its log of errors: what a kernel keeps below
  * /sys/kernel/tracing. Texts are written as to its files and read as from them; hits are handed in, and carried out by an
- * interpreter. Nothing here knows targets. docs of the language: trace-uprobe-triggers; its facts are those of Linux 6.12.
+ * interpreter. Nothing here knows targets. The language is that of Linux 6.12.
  *
  * All that writes returns 0 or a negative errno; the kernel's messages are in .log. -ENOMEM apart, an errno is the kernel's.
  */
