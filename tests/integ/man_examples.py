@@ -29,7 +29,7 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
-EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$", re.M)
+EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
 FLAMEGRAPH = "#!/bin/sh\n# In place of flamegraph.pl, which Debian has not: lines of its form, nothing else.\n" \
              "cat > lines; ! grep -qvE '^[^;]+(;[^;]+)* [0-9]+$' lines && cat lines\n"
 

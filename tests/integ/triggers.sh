@@ -99,7 +99,7 @@ refused "uprobe: error: Couldn't find field
 refused "uprobe: error: 'histo:keys=i': Invalid argument" -e "$FLIP" --trigger 'histo:keys=i'
 refused "uprobe: error: Field not found
   i == 1 && q == 2
-  ^" -e "$FLIP" --trigger 'traceoff if i == 1 && q == 2'
+              ^" -e "$FLIP" --trigger 'traceoff if i == 1 && q == 2'
 refused "uprobe: error: Hist trigger already exists
   hist:keys=i
   ^" -e "$FLIP" --trigger 'hist:keys=i' --trigger 'hist:keys=i'
