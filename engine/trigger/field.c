@@ -96,13 +96,34 @@ struct trigger_field *field_all(struct pool *pool, const struct spec_probe *prob
 	return fields;
 }
 
+/* Records may come from memory that a target writes: nothing in them is believed. */
+static bool lies_in(const struct event_record *record, size_t at, size_t size)
+{
+	return at <= record->data_len && size <= record->data_len - at;
+}
+
+/* What the word at the field's place says: where it is, and how many bytes. False: that is not in the data. */
+static bool find_bytes(const struct trigger_field *field, const struct event_record *record,
+		       size_t *ret_at, size_t *ret_size)
+{
+	uint32_t word;
+
+	if (!lies_in(record, field->at, sizeof(word)))
+		return false;
+	memcpy(&word, record->data + field->at, sizeof(word));
+	*ret_at = word & 0xffff;
+	*ret_size = word >> 16;
+	return lies_in(record, *ret_at, *ret_size);
+}
+
 uint64_t field_number(const struct trigger_field *field, const struct event_record *record)
 {
 	uint64_t value = 0;
 
 	switch (field->source) {
 	case FIELD_IN_DATA:
-		memcpy(&value, record->data + field->at, field->size);
+		if (field->size <= sizeof(value) && lies_in(record, field->at, field->size))
+			memcpy(&value, record->data + field->at, field->size);
 		break;
 	case FIELD_IP:
 		value = record->ip;
@@ -123,27 +144,27 @@ uint64_t field_number(const struct trigger_field *field, const struct event_reco
 const char *field_string(const struct trigger_field *field, const struct event_record *record,
 			 size_t *ret_len)
 {
-	uint32_t word;
+	size_t at, size;
 
-	memcpy(&word, record->data + field->at, sizeof(word));
-	if (word >> 16 == 0) {
-		*ret_len = 0;
+	*ret_len = 0;
+	if (!find_bytes(field, record, &at, &size) || !size)
 		return "";
-	}
-	*ret_len = strnlen((const char *)record->data + (word & 0xffff), (word >> 16) - 1);
-	return (const char *)record->data + (word & 0xffff);
+	*ret_len = strnlen((const char *)record->data + at, size - 1);
+	return (const char *)record->data + at;
 }
 
 const uint64_t *field_stack(const struct trigger_field *field, const struct event_record *record,
 			    size_t *ret_n)
 {
-	uint32_t word;
+	size_t at, size;
 
+	*ret_n = 0;
 	if (!field) {
 		*ret_n = record->n_stack;
 		return (const uint64_t *)(record->data + ((record->data_len + 7) & ~7U));
 	}
-	memcpy(&word, record->data + field->at, sizeof(word));
-	*ret_n = (word >> 16) / sizeof(uint64_t);
-	return (const uint64_t *)(record->data + (word & 0xffff));
+	if (!find_bytes(field, record, &at, &size))
+		return NULL;
+	*ret_n = size / sizeof(uint64_t);
+	return (const uint64_t *)(record->data + at);
 }

@@ -135,6 +135,9 @@ bool trigger_passes(const struct trigger *trigger, const struct event_record *re
 
 	if (!trigger->filter)
 		return true;
+	/* It may come from memory that the target writes. */
+	if (record->data_len < trigger->event->probe->fixed_size)
+		return false;
 	if (!has_unread(trigger->event, record))
 		return filter_match(trigger->filter, record);
 	copy = malloc(size);

@@ -29,7 +29,7 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
-EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$", re.M)
+EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
 FLAMEGRAPH = "#!/bin/sh\n# In place of flamegraph.pl, which Debian has not: lines of its form, nothing else.\n" \
              "cat > lines; ! grep -qvE '^[^;]+(;[^;]+)* [0-9]+$' lines && cat lines\n"
 
@@ -204,7 +204,9 @@ def run(example, shown, world):
     if not tool:
         return None if subprocess.run(command, shell=True, check=False).returncode == 0 else "failed"
     tracing = not (QUIET.search(command) or re.search(r"\busdt -L ", command))
-    bound = "-n 3" if tracing and not re.search(r" -(d|n) | -- ", command) else ""
+    # What is counted are no events, and of each place there may be one only.
+    limit = "-d 1" if re.search(r" --(count|hist|sum|once)\b", command) else "-n 3"
+    bound = limit if tracing and not re.search(r" -(d|n) | -- ", command) else ""
     # The functions of libraries are those of all programs: ours will do.
     if tracing and " -- " not in command and not re.search(r" -(p|L|-tid) ", command) and "libc" in command:
         bound += f" -p {pid}"

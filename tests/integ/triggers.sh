@@ -56,6 +56,38 @@ done < said.txt
 grep -qx '# uprobes:thr' out.txt || fail "it is not said whose histogram it is"
 grep -q 'hitcount:         55$' out.txt || fail "not all hits of pt_key are counted"
 
+# Exact under a storm of threads and children.
+cat > storm.c <<'EOF'
+#include <pthread.h>
+#include <sys/wait.h>
+#include <unistd.h>
+__attribute__((noinline, noipa)) void hot(unsigned long i) { __asm__ volatile("nop; nop; nop; nop; nop" ::"r"(i) : "memory"); }
+static void *work(void *p)
+{
+	for (unsigned long i = 0; i < 20000; i++)
+		hot(i & 3);
+	return p;
+}
+int main(void)
+{
+	pthread_t t[4];
+
+	for (int n = 0; n < 3; n++)
+		if (fork() == 0)
+			break;
+	for (int i = 0; i < 4; i++)
+		pthread_create(&t[i], 0, work, 0);
+	for (int i = 0; i < 4; i++)
+		pthread_join(t[i], 0);
+	while (wait(0) > 0)
+		;
+	return 0;
+}
+EOF
+gcc -O2 -pthread -w -o storm storm.c || fail "storm is not built"
+good -e 'p:hot ./storm:hot i=%di:u64' --trigger 'hist:keys=i' -- ./storm
+[ "$(grep -c 'hitcount:      80000$' out.txt)" = 4 ] && grep -q 'Hits: 320000$' out.txt || fail "not 320000 hits"
+
 # Filters of triggers, and of the definition in front of them.
 good -e "$FLIP" --filter 'i > 3' --trigger 'hist:keys=common_pid if i < 6' -- ./trigtgt flip
 grep -q 'Hits: 2$' out.txt || fail "the filters let others pass"
@@ -99,7 +131,7 @@ refused "uprobe: error: Couldn't find field
 refused "uprobe: error: 'histo:keys=i': Invalid argument" -e "$FLIP" --trigger 'histo:keys=i'
 refused "uprobe: error: Field not found
   i == 1 && q == 2
-  ^" -e "$FLIP" --trigger 'traceoff if i == 1 && q == 2'
+              ^" -e "$FLIP" --trigger 'traceoff if i == 1 && q == 2'
 refused "uprobe: error: Hist trigger already exists
   hist:keys=i
   ^" -e "$FLIP" --trigger 'hist:keys=i' --trigger 'hist:keys=i'
