@@ -390,7 +390,7 @@ static void print_json(struct table *t, const struct ubp_tally_row *row)
 		json_part(t, &row->keys[i]);
 	}
 	output_printf(t->out, "},\"hits\":%" PRIu64, row->hits);
-	for (unsigned i = 0; i < row->n_values; i++) {
+	for (unsigned i = 0; i < row->n_values && i < UBP_TALLY_VALUES; i++) {
 		output_printf(t->out, ",\"%s\":", names[i]);
 		json_number(t->out, &row->values[i]);
 	}

@@ -68,7 +68,7 @@ static int take_name(struct piece p, char *name, struct piece *ret_modifier,
 static int take_key(struct tally_text *t, struct piece p, struct ubp_err *err)
 {
 	struct tally_text_key *key = &t->keys[t->n_keys];
-	struct piece modifier, word = { 0 };
+	struct piece modifier = { 0 }, word = { 0 };
 	int rc;
 
 	if (t->n_keys == TALLY_KEYS)
@@ -167,14 +167,16 @@ static const struct {
 /* By its name, as it was written, or by its number. NULL: there is none. */
 static const struct spec_arg *find_arg(const struct spec_probe *spec, const char *name)
 {
-	char *end;
+	size_t len = strlen(name);
 	unsigned long n;
+	char *end;
 
 	for (size_t i = 0; i < spec->n_args; i++)
 		if (strcmp(spec->args[i].name, name) == 0)
 			return &spec->args[i];
 	for (size_t i = 0; i < spec->n_args; i++)
-		if (strcmp(spec->args[i].text, name) == 0)
+		if (strncmp(spec->args[i].text, name, len) == 0 &&
+		    (!spec->args[i].text[len] || spec->args[i].text[len] == ':'))
 			return &spec->args[i];
 	if (strncmp(name, "arg", 3) != 0 || name[3] < '1' || name[3] > '9')
 		return NULL;
