@@ -12,7 +12,8 @@
 
 /* --- what can be counted ------------------------------------------------------------------- */
 
-const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program)
+const char *detour_why_no_tally(const struct tally_plan *tally,
+				const struct fetch_program *program)
 {
 	bool has_string = false;
 
@@ -49,7 +50,8 @@ static bool has_late_filter(const struct gen *g, const struct detour_probe *prob
 
 bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe)
 {
-	return is_done(g, probe) && !tally_has_table(probe->tally) && !has_late_filter(g, probe);
+	return is_done(g, probe) && !tally_has_table(probe->tally) &&
+	       !has_late_filter(g, probe);
 }
 
 /* Nothing of it is read from memory: then there is no record, until one is needed. */

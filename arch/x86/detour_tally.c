@@ -22,11 +22,11 @@
 #define R_WORD  G_CX
 
 /* Of the frame, what only searches of ranges use (gen.h). */
-#define FRAME_NUMBER(i)  (FRAME_T10 + 8 * (int)(i)) /* of a key, three of them */
-#define FRAME_TAG        FRAME_CELL
-#define FRAME_TEXT       FRAME_FROM /* a string: where it is, and its bytes with the NUL */
-#define FRAME_TEXT_LEN   FRAME_TO
-#define FRAME_TALLY_END  FRAME_START /* R_END */
+#define FRAME_NUMBER(i) (FRAME_T10 + 8 * (int)(i)) /* of a key, three of them */
+#define FRAME_TAG       FRAME_CELL
+#define FRAME_TEXT      FRAME_FROM /* a string: where it is, and its bytes with the NUL */
+#define FRAME_TEXT_LEN  FRAME_TO
+#define FRAME_TALLY_END FRAME_START /* R_END */
 
 #define WORD_AT(n) ((int32_t)sizeof(struct tally_entry) + 8 * (int32_t)(n))
 
@@ -40,7 +40,8 @@ static struct emit_mem frame(int at)
 /* The ring; its area is .tally_at behind it. */
 static void load_ring(struct gen *g, int to)
 {
-	emit_rm(&g->e, OP_LOAD | OP_W, to, x86_thread_mem(g, offsetof(struct ring_thread, ring)));
+	emit_rm(&g->e, OP_LOAD | OP_W, to,
+		x86_thread_mem(g, offsetof(struct ring_thread, ring)));
 }
 
 static void count_up(struct gen *g, struct emit_mem mem)

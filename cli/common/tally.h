@@ -14,12 +14,12 @@ struct output;
 struct ubp_session;
 
 struct tally_options {
-	bool count, hist; /* given */
-	const char *keys; /* --count=KEY[,KEY]; NULL: by event */
-	const char *arg;  /* --hist=ARG, with :STEP perhaps; NULL: the first one */
-	const char *sum;  /* --sum=ARG */
-	const char *by;   /* --by=KEY[,KEY] */
-	uint64_t top;     /* 0: all */
+	bool count, hist;  /* given */
+	const char *keys;  /* --count=KEY[,KEY]; NULL: by event */
+	const char *arg;   /* --hist=ARG, with :STEP perhaps; NULL: the first one */
+	const char *sum;   /* --sum=ARG */
+	const char *by;    /* --by=KEY[,KEY] */
+	uint64_t top;      /* 0: all */
 	uint64_t every_ns; /* 0: at the end */
 };
 

@@ -13,10 +13,10 @@
 #include "cli/common/tally.h"
 #include "engine/ubp_tally.h"
 
-#define BAR        40
-#define VALUE_MAX  64
-#define PIECE      65536 /* bytes that are written at a time */
-#define GAP_MOST   128 /* so many empty rows of a histogram are printed, no more */
+#define BAR       40
+#define VALUE_MAX 64
+#define PIECE     65536 /* bytes that are written at a time */
+#define GAP_MOST  128   /* so many empty rows of a histogram are printed, no more */
 
 enum unit { UNIT_NONE, UNIT_NS, UNIT_BYTES };
 
@@ -65,7 +65,10 @@ static void scaled(char *text, double value, double step, const char *const *uni
 	if (i == 0)
 		(void)snprintf(text, VALUE_MAX, "%.0f%s", value, units[i]);
 	else
-		(void)snprintf(text, VALUE_MAX, "%.*f%s", value < 10 ? 2 : value < 100 ? 1 : 0,
+		(void)snprintf(text, VALUE_MAX, "%.*f%s",
+			       value < 10    ? 2
+			       : value < 100 ? 1
+					     : 0,
 			       value, units[i]);
 }
 
@@ -95,7 +98,7 @@ static uint64_t last_of(const struct ubp_tally_part *part)
 static uint64_t first_of(const struct ubp_tally_part *part)
 {
 	if (part->kind == UBP_TALLY_LOG2)
-		return part->number ? (1ULL << (part->number - 1)) + 1 : 0;
+		return part->number ? (1ULL << ((part->number - 1) & 63)) + 1 : 0;
 	return part->number * part->width;
 }
 
@@ -130,7 +133,7 @@ static int compare_parts(const struct ubp_tally_part *a, const struct ubp_tally_
 	if (a->kind == UBP_TALLY_STRING)
 		return strcmp(a->text, b->text);
 	if (a->kind == UBP_TALLY_SIGNED)
-		return (int64_t)a->number < (int64_t)b->number	 ? -1
+		return (int64_t)a->number < (int64_t)b->number   ? -1
 		       : (int64_t)a->number > (int64_t)b->number ? 1
 								 : 0;
 	return a->number < b->number ? -1 : a->number > b->number;
@@ -187,21 +190,21 @@ static void line(struct table *t, const char *text)
 	t->p->n_lines++;
 }
 
-static void bar_text(const struct table *t, char *text, uint64_t hits)
+static void bar_text(const struct table *t, char *text, size_t size, uint64_t hits)
 {
 	static const char *const parts[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
 	unsigned eighths =
 		t->most ? (unsigned)((double)hits / (double)t->most * BAR * 8 + 0.5) : 0;
 
-	text[0] = '\0';
+	const char *last = t->p->unicode ? parts[eighths % 8] : "";
+	size_t len = 0;
+
 	if (hits && !eighths)
-		eighths = 1;
+		last = t->p->unicode ? parts[1] : "#";
 	for (unsigned i = 0; i < eighths / 8; i++)
-		strcat(text, t->p->unicode ? "█" : "#");
-	if (t->p->unicode)
-		strcat(text, parts[eighths % 8]);
-	else if (eighths % 8 >= 4 || eighths < 8)
-		strcat(text, eighths ? "#" : "");
+		len += (size_t)snprintf(text + len, size - len, "%s",
+					t->p->unicode ? "█" : "#");
+	(void)snprintf(text + len, size - len, "%s", !len && eighths && !*last ? "#" : last);
 }
 
 bool tally_has_unicode(void)
@@ -220,7 +223,7 @@ static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64
 	enum unit unit = unit_of(t->p->session, part->name);
 	char bar[4 * BAR + 8], from[VALUE_MAX], to[VALUE_MAX];
 
-	bar_text(t, bar, hits);
+	bar_text(t, bar, sizeof(bar), hits);
 	number_text(from, first_of(part), false, unit);
 	number_text(to, last_of(part), false, unit);
 	output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
@@ -263,7 +266,7 @@ static void print_gap(struct table *t, const struct ubp_tally_part *before,
 
 static void print_hist(struct table *t)
 {
-	struct ubp_tally_row row, before;
+	struct ubp_tally_row row, before = { 0 };
 
 	qsort_r(t->places, t->n, sizeof(*t->places), by_keys, t);
 	for (size_t i = 0; i < t->n; i++) {
@@ -321,8 +324,9 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 	if (row->n_values) {
 		const struct ubp_tally_part *sum = &row->values[0];
 		bool is_signed = sum->kind == UBP_TALLY_SIGNED;
-		uint64_t mean = is_signed ? (uint64_t)((int64_t)sum->number / (int64_t)row->hits)
-					  : sum->number / row->hits;
+		uint64_t mean = is_signed
+					? (uint64_t)((int64_t)sum->number / (int64_t)row->hits)
+					: sum->number / row->hits;
 
 		number_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
@@ -386,7 +390,7 @@ static void print_json(struct table *t, const struct ubp_tally_row *row)
 		json_part(t, &row->keys[i]);
 	}
 	output_printf(t->out, "},\"hits\":%" PRIu64, row->hits);
-	for (unsigned i = 0; i < row->n_values; i++) {
+	for (unsigned i = 0; i < row->n_values && i < UBP_TALLY_VALUES; i++) {
 		output_printf(t->out, ",\"%s\":", names[i]);
 		json_number(t->out, &row->values[i]);
 	}
@@ -446,7 +450,8 @@ void tally_print(struct tally_print *p, struct output *out, bool is_last)
 	else
 		print_table(&t);
 	if (ubp_tally_dropped(tally)) {
-		(void)snprintf(text, sizeof(text), "%" PRIu64 " hits had no room for their keys",
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " hits had no room for their keys",
 			       ubp_tally_dropped(tally));
 		cli_warn(NULL, text);
 	}

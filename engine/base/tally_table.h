@@ -41,7 +41,8 @@ struct tally_area {
 struct tally_entry {
 	uint64_t tag; /* tally_tag() of its key's hash */
 	uint64_t hits;
-	uint64_t words[]; /* the probe's number, what tables have of its plan's key, the plan's values */
+	uint64_t words
+		[]; /* the probe's number, what tables have of its plan's key, the plan's values */
 };
 
 /* Bytes of a string in an entry, its NUL included; zeros behind that up to a whole word, then nothing that means something. */
@@ -50,7 +51,7 @@ struct tally_entry {
 /* Words that it has of a part of a key. */
 static inline unsigned tally_key_words(const struct tally_key *key)
 {
-	return !tally_key_is_in_table(key)    ? 0
+	return !tally_key_is_in_table(key)   ? 0
 	       : key->source == TALLY_STRING ? TALLY_TABLE_STRING / 8
 					     : 1;
 }

@@ -48,8 +48,8 @@ void ring_tally_begin(struct ring *ring)
 	uint8_t *area = area_of(ring);
 
 	if (area)
-		__atomic_store_n(&((struct tally_area *)area)->mask,
-				 mask_of(ring, TALLY_FIRST), __ATOMIC_RELEASE);
+		__atomic_store_n(&((struct tally_area *)area)->mask, mask_of(ring, TALLY_FIRST),
+				 __ATOMIC_RELEASE);
 }
 
 /* Of those in front, the thread may not have seen yet that there is a larger table. */

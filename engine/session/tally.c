@@ -25,7 +25,7 @@ struct session_tally {
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
 	char why[80];
-	struct tally *taken;    /* of records, and of threads that have no ring any more */
+	struct tally *taken; /* of records, and of threads that have no ring any more */
 	struct ubp_tally {
 		const struct session_tally *of;
 		struct tally *all; /* with what the others have */
@@ -261,9 +261,9 @@ void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row
 	struct tally_row row;
 
 	tally_row(tally->all, i, &row);
-	*ret = (struct ubp_tally_row){
-		.n_keys = t->plan.n_keys, .n_values = t->plan.n_values, .hits = row.hits
-	};
+	*ret = (struct ubp_tally_row){ .n_keys = t->plan.n_keys,
+				       .n_values = t->plan.n_values,
+				       .hits = row.hits };
 	for (unsigned k = 0; k < t->plan.n_keys; k++)
 		ret->keys[k] = (struct ubp_tally_part){
 			.kind = kind_of(&t->plan.keys[k]),

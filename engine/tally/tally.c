@@ -232,7 +232,7 @@ static uint64_t field_of(const struct tally_field *field, const struct event_rec
 		return 0;
 	for (unsigned i = 0; i < field->size; i++)
 		value |= (uint64_t)record->data[field->at + i] << (8 * i);
-	if (!field->is_signed)
+	if (!field->is_signed || !field->size)
 		return value;
 	return (uint64_t)((int64_t)(value << unused) >> unused);
 }
@@ -253,7 +253,8 @@ static void add_string(struct counted *c, const struct tally_field *field,
 	add_text(c, record->data + at, len);
 }
 
-void tally_record(struct tally *t, const struct tally_plan *its, const struct event_record *record)
+void tally_record(struct tally *t, const struct tally_plan *its,
+		  const struct event_record *record)
 {
 	struct counted c = { .hits = 1 };
 
@@ -285,8 +286,8 @@ void tally_record(struct tally *t, const struct tally_plan *its, const struct ev
 		}
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
-		c.values[i] = tally_turned(&its->values[i],
-					   field_of(&its->values[i].field, record));
+		c.values[i] =
+			tally_turned(&its->values[i], field_of(&its->values[i].field, record));
 	add(t, &c);
 }
 

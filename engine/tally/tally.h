@@ -38,9 +38,11 @@ struct tally *tally_new(const struct tally_plan *plan, size_t size);
 void tally_free(struct tally *tally);
 
 /* One hit. */
-void tally_record(struct tally *tally, const struct tally_plan *its, const struct event_record *record);
+void tally_record(struct tally *tally, const struct tally_plan *its,
+		  const struct event_record *record);
 /* So many, of one thread. @count->words has what is in an entry of a table; with no key in tables and no value, nothing. */
-void tally_count(struct tally *tally, const struct tally_plan *its, const struct ring_count *count);
+void tally_count(struct tally *tally, const struct tally_plan *its,
+		 const struct ring_count *count);
 /* All that @from has, of the same plan. */
 void tally_merge(struct tally *tally, const struct tally *from);
 

@@ -50,7 +50,8 @@ static bool number(struct piece p, uint64_t *ret)
 }
 
 /* NAME[.MODIFIER]; a name may have dots only where no modifier follows. */
-static int take_name(struct piece p, char *name, struct piece *ret_modifier, struct ubp_err *err)
+static int take_name(struct piece p, char *name, struct piece *ret_modifier,
+		     struct ubp_err *err)
 {
 	const char *dot = p.len ? memchr(p.s, '.', p.len) : NULL;
 	size_t len = dot ? (size_t)(dot - p.s) : p.len;
@@ -67,7 +68,7 @@ static int take_name(struct piece p, char *name, struct piece *ret_modifier, str
 static int take_key(struct tally_text *t, struct piece p, struct ubp_err *err)
 {
 	struct tally_text_key *key = &t->keys[t->n_keys];
-	struct piece modifier, word;
+	struct piece modifier = { 0 }, word = { 0 };
 	int rc;
 
 	if (t->n_keys == TALLY_KEYS)
@@ -95,7 +96,7 @@ static int take_key(struct tally_text *t, struct piece p, struct ubp_err *err)
 static int take_value(struct tally_text *t, struct piece p, struct ubp_err *err)
 {
 	struct tally_text_value *value = &t->values[t->n_values];
-	struct piece modifier;
+	struct piece modifier = { 0 };
 	int rc;
 
 	if (is(p, "hitcount"))
@@ -106,19 +107,16 @@ static int take_value(struct tally_text *t, struct piece p, struct ubp_err *err)
 	if (rc < 0)
 		return rc;
 	if (modifier.s && !is(modifier, "min") && !is(modifier, "max"))
-		return ubp_fail(err, EINVAL,
-				"'%.*s': behind a value there may be .min or .max", (int)p.len,
-				p.s);
-	value->kind = !modifier.s	   ? TALLY_SUM
-		      : is(modifier, "min") ? TALLY_MIN
-					    : TALLY_MAX;
+		return ubp_fail(err, EINVAL, "'%.*s': behind a value there may be .min or .max",
+				(int)p.len, p.s);
+	value->kind = !modifier.s ? TALLY_SUM : is(modifier, "min") ? TALLY_MIN : TALLY_MAX;
 	t->n_values++;
 	return 0;
 }
 
 static int take_item(struct tally_text *t, struct piece item, struct ubp_err *err)
 {
-	struct piece word, one;
+	struct piece word = { 0 }, one;
 	uint64_t n;
 	int rc = 0;
 
@@ -162,21 +160,23 @@ static const struct {
 	enum tally_source source;
 } words[] = {
 	{ "common_pid", TALLY_TID }, { "common_cpu", TALLY_CPU }, { "cpu", TALLY_CPU },
-	{ "pid", TALLY_PID },	     { "tid", TALLY_TID },	  { "comm", TALLY_COMM },
+	{ "pid", TALLY_PID },        { "tid", TALLY_TID },        { "comm", TALLY_COMM },
 	{ "event", TALLY_EVENT },    { "function", TALLY_EVENT },
 };
 
 /* By its name, as it was written, or by its number. NULL: there is none. */
 static const struct spec_arg *find_arg(const struct spec_probe *spec, const char *name)
 {
-	char *end;
+	size_t len = strlen(name);
 	unsigned long n;
+	char *end;
 
 	for (size_t i = 0; i < spec->n_args; i++)
 		if (strcmp(spec->args[i].name, name) == 0)
 			return &spec->args[i];
 	for (size_t i = 0; i < spec->n_args; i++)
-		if (strcmp(spec->args[i].text, name) == 0)
+		if (strncmp(spec->args[i].text, name, len) == 0 &&
+		    (!spec->args[i].text[len] || spec->args[i].text[len] == ':'))
 			return &spec->args[i];
 	if (strncmp(name, "arg", 3) != 0 || name[3] < '1' || name[3] > '9')
 		return NULL;
@@ -217,8 +217,7 @@ static int bind_key(const struct tally_text_key *text, const struct spec_probe *
 		return no_such(spec, text->name, err);
 	if (arg->type.count || arg->type.format == SPEC_FLOAT)
 		return ubp_fail(err, EINVAL, "argument '%s' cannot be counted by: it is %s",
-				text->name,
-				arg->type.count ? "an array" : "no whole number");
+				text->name, arg->type.count ? "an array" : "no whole number");
 	key->source = arg->type.format == SPEC_STRING ? TALLY_STRING : TALLY_NUMBER;
 	if (key->source == TALLY_STRING && text->scale != TALLY_PLAIN)
 		return ubp_fail(err, EINVAL, "'%s' is a string", text->name);
@@ -233,8 +232,10 @@ static int bind_value(const struct tally_text_value *text, const struct spec_pro
 
 	if (!arg)
 		return no_such(spec, text->name, err);
-	if (arg->type.count || arg->type.format == SPEC_FLOAT || arg->type.format == SPEC_STRING)
-		return ubp_fail(err, EINVAL, "argument '%s' is not one whole number", text->name);
+	if (arg->type.count || arg->type.format == SPEC_FLOAT ||
+	    arg->type.format == SPEC_STRING)
+		return ubp_fail(err, EINVAL, "argument '%s' is not one whole number",
+				text->name);
 	*value = (struct tally_value){ .kind = text->kind, .field = field_of(spec, arg) };
 	return 0;
 }

@@ -80,7 +80,8 @@ static void count(struct tally *tally, uint64_t hits, uint64_t *words)
 static void read_area(struct tally *tally)
 {
 	uint64_t slot = lab.plan.tally.slot, words[TALLY_SLOT_MAX / 8] = { 0 };
-	uint8_t *table = (uint8_t *)area() + TALLY_TABLES_AT + area()->mask + slot - TALLY_FIRST;
+	uint8_t *table =
+		(uint8_t *)area() + TALLY_TABLES_AT + area()->mask + slot - TALLY_FIRST;
 	uint64_t n = 0;
 
 	for (uint64_t at = 0; at < area()->mask + slot + TALLY_STEPS * slot; at += slot) {
@@ -124,8 +125,8 @@ static void assert_same(const char *what, const struct tally *got, const struct 
 									  : one.values[k];
 
 			if (two.values[k] != twice)
-				fail_msg("%s: entry %zu, value %u: 0x%llx, not 0x%llx", what, i, k,
-					 (unsigned long long)two.values[k],
+				fail_msg("%s: entry %zu, value %u: 0x%llx, not 0x%llx", what, i,
+					 k, (unsigned long long)two.values[k],
 					 (unsigned long long)twice);
 		}
 	}
@@ -134,7 +135,9 @@ static void assert_same(const char *what, const struct tally *got, const struct 
 
 /* --- random plans ------------------------------------------------------------------------------- */
 
-static const char *const regs[] = { "ax", "cx", "dx", "bx", "si", "di", "r8", "r9", "r11", "sp" };
+static const char *const regs[] = {
+	"ax", "cx", "dx", "bx", "si", "di", "r8", "r9", "r11", "sp"
+};
 
 static void random_args(char *to, size_t size, uint64_t *rng, bool *is_text, unsigned n)
 {
@@ -145,27 +148,28 @@ static void random_args(char *to, size_t size, uint64_t *rng, bool *is_text, uns
 		const char *reg = regs[lab_upto(rng, 10)];
 		char type[8];
 
-		snprintf(type, sizeof(type), "%c%u", "us"[lab_upto(rng, 2)], 8u << lab_upto(rng, 4));
+		snprintf(type, sizeof(type), "%c%u", "us"[lab_upto(rng, 2)],
+			 8u << lab_upto(rng, 4));
 		is_text[i] = !had && lab_upto(rng, 4) == 0;
 		had |= is_text[i];
 		if (is_text[i])
-			len += (size_t)snprintf(to + len, size - len, "%s+0(%%%s):string", i ? " " : "",
-						reg);
+			len += (size_t)snprintf(to + len, size - len, "%s+0(%%%s):string",
+						i ? " " : "", reg);
 		else if (lab_upto(rng, 3) == 0)
-			len += (size_t)snprintf(to + len, size - len, "%s+%u(%%%s):%s", i ? " " : "",
-						lab_upto(rng, 16), reg, type);
+			len += (size_t)snprintf(to + len, size - len, "%s+%u(%%%s):%s",
+						i ? " " : "", lab_upto(rng, 16), reg, type);
 		else if (lab_upto(rng, 8) == 0)
 			len += (size_t)snprintf(to + len, size - len, "%s\\%d:%s", i ? " " : "",
 						(int)lab_upto(rng, 300) - 150, type);
 		else
-			len += (size_t)snprintf(to + len, size - len, "%s%%%s:%s", i ? " " : "", reg,
-						type);
+			len += (size_t)snprintf(to + len, size - len, "%s%%%s:%s", i ? " " : "",
+						reg, type);
 	}
 }
 
 static const char *random_scale(uint64_t *rng)
 {
-	static const char *const scales[] = { ".log2",	       ".buckets=1",  ".buckets=16",
+	static const char *const scales[] = { ".log2", ".buckets=1", ".buckets=16",
 					      ".buckets=1000", ".buckets=0xffffffffffff" };
 
 	return lab_upto(rng, 2) ? "" : scales[lab_upto(rng, 5)];
@@ -305,7 +309,8 @@ static void random_plans(void **state)
 		    tally_text_bind(&parsed, &make.probe, &plan, &err) < 0)
 			fail_msg("%s: %s", what, err.text);
 		lab_reset();
-		lab_set_probe(0, false, args, lab_upto(&rng, 4) || is_text[0] ? NULL : "arg1 > 100");
+		lab_set_probe(0, false, args,
+			      lab_upto(&rng, 4) || is_text[0] ? NULL : "arg1 > 100");
 		lab.probes[0].number = NUMBER;
 		lab.probes[0].tally = &plan;
 		lab.plan.tally.at = AREA_AT;
@@ -313,8 +318,9 @@ static void random_plans(void **state)
 		lab_build_set(1);
 		check_plan(what, seed, lab_upto(&rng, 3) ? 1024 * 64 / lab.plan.tally.slot : 2);
 	}
-	print_message("%u counted, %u recorded, %u of them without room, %u dropped, %u traps\n",
-		      n_counted, n_records, n_full, n_drops, n_traps);
+	print_message(
+		"%u counted, %u recorded, %u of them without room, %u dropped, %u traps\n",
+		n_counted, n_records, n_full, n_drops, n_traps);
 	assert_true(n_counted > n_traps && n_full > 0 && n_records > n_full && n_traps > 0);
 }
 
