@@ -30,6 +30,9 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
 EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
+COUNTS = re.compile(r" --(count|hist|sum)\b")
+# A table's head, a bar, an entry as JSON.
+COUNTED = re.compile(r"^ +HITS\b|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
 FLAMEGRAPH = "#!/bin/sh\n# In place of flamegraph.pl, which Debian has not: lines of its form, nothing else.\n" \
              "cat > lines; ! grep -qvE '^[^;]+(;[^;]+)* [0-9]+$' lines && cat lines\n"
 
@@ -205,7 +208,7 @@ def run(example, shown, world):
         return None if subprocess.run(command, shell=True, check=False).returncode == 0 else "failed"
     tracing = not (QUIET.search(command) or re.search(r"\busdt -L ", command))
     # What is counted are no events, and of each place there may be one only.
-    limit = "-d 1" if re.search(r" --(count|hist|sum|once)\b", command) else "-n 3"
+    limit = "-d 1" if COUNTS.search(command) or " --once " in command else "-n 3"
     bound = limit if tracing and not re.search(r" -(d|n) | -- ", command) else ""
     # The functions of libraries are those of all programs: ours will do.
     if tracing and " -- " not in command and not re.search(r" -(p|L|-tid) ", command) and "libc" in command:
@@ -231,10 +234,11 @@ def run(example, shown, world):
     if not refused and "error:" in err:
         return everything
     if tracing and not refused and " jq " not in command:
-        if not EVENT.search(out):
+        counts = COUNTS.search(command)
+        if not (COUNTED if counts else EVENT).search(out):
             return "no event\n" + everything
         for name in re.findall(r"[' ](\w+)=[+$%a-z]", command):
-            if not re.search(rf"\b{name}=|\"{name}\":", out):
+            if not counts and not re.search(rf"\b{name}=|\"{name}\":", out):
                 return f"no {name}\n" + everything
     if not tracing and not out.strip():
         return "prints nothing\n" + everything
