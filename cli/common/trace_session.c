@@ -36,7 +36,8 @@ static void tell_tracing(struct ubp_session *session)
 	char text[256];
 
 	(void)snprintf(text, sizeof(text), "processes are traced %s%s",
-		       why ? "all the time: " : "only while something changes in them", why ? why : "");
+		       why ? "all the time: " : "only while something changes in them",
+		       why ? why : "");
 	cli_tell(NULL, text);
 }
 
