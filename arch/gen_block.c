@@ -451,9 +451,8 @@ static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 /* All of one without probes. Its trap is met as at the site, too. */
 static void put_watch(struct gen *g, label_t copy)
 {
-	const struct gen_scan *scan = g->plan->scans ? g->isa->scan : NULL;
-	uint32_t regs =
-		(scan ? scan->regs : 0) | (g->plan->asks ? g->isa->scan->bell->regs : 0);
+	const struct gen_scan *isa = g->isa->scan, *scan = g->plan->scans ? isa : NULL;
+	uint32_t regs = (scan ? scan->regs : 0) | (isa && g->plan->asks ? isa->bell->regs : 0);
 	label_t leave = emit_label(&g->e), trap = emit_label(&g->e), at;
 	label_t no_stack = emit_label(&g->e), early = emit_label(&g->e);
 

@@ -205,9 +205,10 @@ const char *ubp_probe_definition(struct ubp_session *session, size_t i, const ch
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
 /*
  * --explain: why processes with all these probes will be traced all the time, as far as files and options tell (a constant text).
- * NULL: once their probes record by themselves, nobody traces them. Asked before the session starts.
+ * NULL: once their probes record by themselves, nobody traces them. *ret_perhaps, another such text, or NULL: but for those in which memory that
+ * their jumps need is not free. Asked before the session starts.
  */
-const char *ubp_explain_tracing(struct ubp_session *session);
+const char *ubp_explain_tracing(struct ubp_session *session, const char **ret_perhaps);
 
 /*
  * Attach and plant. Raises the soft limit of descriptors to the hard one: each

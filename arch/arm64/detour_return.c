@@ -51,7 +51,10 @@ static void first_entry(struct emit *e, int64_t up, uint64_t hijacks, uint64_t m
 {
 	a64_add(e, R_WORD, G_SP, up);
 	a64_imm(e, R_TABLE, hijacks);
-	a64_lsr(e, OP_X, R_INDEX, R_WORD, 2); /* UBP_HIJACK_INDEX() */
+	/* UBP_HIJACK_INDEX() */
+	a64_lsr(e, OP_X, R_INDEX, R_WORD, UBP_HIJACK_DRIFT);
+	a64_op(e, OP_ADD | OP_X | op_lsl(3), R_INDEX, R_WORD, R_INDEX);
+	a64_lsr(e, OP_X, R_INDEX, R_INDEX, 2);
 	a64_logic(e, OP_AND | OP_X, R_INDEX, R_INDEX, mask & ~1ULL);
 	a64_imm(e, R_LOOKS, LOOKS);
 }

@@ -60,6 +60,7 @@ bool ubp_host_traces(const struct ubp_arch *arch)
 
 static int get_set(int request, pid_t tid, int set, void *buf, size_t len)
 {
+	/* cppcheck-suppress ctuuninitvar ; the kernel writes it */
 	struct iovec iov = { buf, len };
 
 	return again_ptrace(request, tid, set, &iov) < 0 ? -errno : 0;

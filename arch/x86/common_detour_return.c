@@ -45,14 +45,19 @@ struct emit_mem x86_hijack_mem(const struct gen *g, uint64_t table, int at, size
 	return base == G_NONE ? MEM(at, (uint32_t)table + member) : MEM_X(base, at, 0, member);
 }
 
-void x86_hijack_offset(struct gen *g, uint64_t mask, int at)
+/* UBP_HIJACK_INDEX() */
+void x86_hijack_offset(struct gen *g, uint64_t mask, int at, int word)
 {
+	const unsigned per_word = g->isa->bits == 32 ? 2 : 3;
+	struct emit *e = &g->e;
+
 	_Static_assert(sizeof(struct guard_hijack) == 1 << X86_HIJACK_SHIFT,
 		       "a shift makes offsets");
-	emit_shift(&g->e, OP_W, SHIFT_L, at,
-		   X86_HIJACK_SHIFT + 1 -
-			   (g->isa->bits == 32 ? 2 : 3)); /* UBP_HIJACK_INDEX() */
-	emit_alu(&g->e, OP_W, ALU_AND, at, (int32_t)((mask & ~1ULL) << X86_HIJACK_SHIFT));
+	emit_rr(e, OP_LOAD | OP_W, at, word);
+	emit_shift(e, OP_W, SHIFT_R, at, UBP_HIJACK_DRIFT);
+	emit_rm(e, OP_LEA, at, MEM_X(word, at, per_word, 0));
+	emit_shift(e, OP_W, SHIFT_L, at, X86_HIJACK_SHIFT + 1 - per_word);
+	emit_alu(e, OP_W, ALU_AND, at, (int32_t)((mask & ~1ULL) << X86_HIJACK_SHIFT));
 }
 
 void x86_hijack_next(struct gen *g, uint64_t mask, int at)
@@ -90,8 +95,7 @@ void x86_first_entry(struct gen *g, uint64_t mask)
 {
 	const struct x86_returns *r = x86_gen(g)->returns;
 
-	emit_rr(&g->e, OP_LOAD | OP_W, r->hijack, r->word);
-	x86_hijack_offset(g, mask, r->hijack);
+	x86_hijack_offset(g, mask, r->hijack, r->word);
 }
 
 void x86_next_entry(struct gen *g, uint64_t mask)

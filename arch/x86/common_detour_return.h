@@ -27,9 +27,9 @@ bool x86_touches_return(const struct detour_plan *plan,
 #define X86_HIJACK_SHIFT 5
 /* Member of the entry whose offset is in register @at, of the table at @table. */
 struct emit_mem x86_hijack_mem(const struct gen *g, uint64_t table, int at, size_t member);
-/* Make of register @at, a stack word's address, the offset of the first entry to look at for it; of an
+/* Make the offset of the first entry to look at for a stack word, whose address register @word has, in another one, @at; of an
  * offset, the next one. */
-void x86_hijack_offset(struct gen *g, uint64_t mask, int at);
+void x86_hijack_offset(struct gen *g, uint64_t mask, int at, int word);
 void x86_hijack_next(struct gen *g, uint64_t mask, int at);
 /* Member of an entry, by .hijack (struct x86_returns), its offset in the table; of one that was found. */
 struct emit_mem x86_entry_mem(const struct gen *g, uint64_t table, size_t member);

@@ -82,8 +82,7 @@ static int begin_look(struct gen *g, int *ret_at)
 		emit_alu(e, OP_W, ALU_ADD, word, x86_word(g));
 		emit_imm(e, table, g->plan->hijacks);
 	}
-	emit_rr(e, OP_LOAD | OP_W, *ret_at, word);
-	x86_hijack_offset(g, g->plan->hijacks_mask, *ret_at);
+	x86_hijack_offset(g, g->plan->hijacks_mask, *ret_at, word);
 	return word;
 }
 

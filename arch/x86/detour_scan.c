@@ -45,8 +45,7 @@ static void put_look_up(struct gen *g, const struct gen_aside *a)
 	_Static_assert(offsetof(struct guard_hijack, word) == 0, "at the entry");
 	emit_set(e, a->at);
 	emit_imm(e, R_TABLE, table);
-	emit_rr(e, OP_LOAD | OP_W, G_AX, R_AT);
-	x86_hijack_offset(g, mask, G_AX);
+	x86_hijack_offset(g, mask, G_AX, R_AT);
 	emit_imm(e, R_OURS, UBP_HIJACK_LOOKS);
 	again = emit_here(e);
 	gen_may_fault(g, g->fail);

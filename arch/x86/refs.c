@@ -198,7 +198,7 @@ static uint64_t compared_with(const uint8_t *code, size_t len, unsigned *ret_reg
 	if (*ret_len > len)
 		return 0;
 	if (is_byte)
-		n = (int8_t)code[p.end];
+		n = code[p.end] < 0x80 ? code[p.end] : 0;
 	else
 		memcpy(&n, code + p.end, sizeof(n));
 	return n > 0 ? (uint64_t)n + 1 : 0;

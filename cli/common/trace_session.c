@@ -32,12 +32,18 @@ static int print_definition(struct output *out, struct ubp_session *session, siz
 
 static void tell_tracing(struct ubp_session *session)
 {
-	const char *why = ubp_explain_tracing(session);
+	const char *perhaps, *why = ubp_explain_tracing(session, &perhaps);
+	const char *how = "only while something changes in them";
 	char text[256];
 
-	(void)snprintf(text, sizeof(text), "processes are traced %s%s",
-		       why ? "all the time: " : "only while something changes in them",
-		       why ? why : "");
+	if (why)
+		how = "all the time: ";
+	else if (perhaps)
+		how = "only while something changes in them, but for those in which memory that jumps need is not free: ";
+	(void)snprintf(text, sizeof(text), "processes are traced %s%s", how,
+		       why	 ? why
+		       : perhaps ? perhaps
+				 : "");
 	cli_tell(NULL, text);
 }
 

@@ -83,7 +83,7 @@ void sort_items(struct sort_item *items, size_t n)
 void sort_items_by(struct sort_item *items, size_t n, unsigned n_keys,
 		   uint64_t (*key)(const void *value, unsigned k))
 {
-	uint64_t first[SORT_KEYS_MAX], differs = 0;
+	uint64_t first[SORT_KEYS_MAX] = { 0 }, differs = 0;
 
 	for (unsigned k = 0; k < n_keys && n; k++)
 		first[k] = key(items[0].value, k);

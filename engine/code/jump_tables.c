@@ -192,9 +192,9 @@ static uint64_t len_told_at(const struct marking *m, uint64_t at)
 		return UINT64_MAX;
 	address = insn.start;
 	/* The branch in front of it, and the comparison. */
-	if (decoded_at(m->object, insn.start - 1, &insn) < 0 ||
-	    decoded_at(m->object, insn.start - 1, &insn) < 0)
-		return UINT64_MAX;
+	for (int i = 0; i < 2; i++)
+		if (decoded_at(m->object, insn.start - 1, &insn) < 0)
+			return UINT64_MAX;
 	code = image_at(m->image, insn.start, &len);
 	n = code ? arch->table_len(code, len, (size_t)(address - insn.start), &load) : 0;
 	/* Nobody else comes in between, who may have compared with another number. */

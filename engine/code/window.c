@@ -364,7 +364,7 @@ static int read_start(struct site *s, uint64_t foffset, uint8_t code[UBP_WINDOW_
 static int look_short(struct site *s, uint64_t foffset)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	size_t len, own;
+	size_t len = 0, own = 0;
 	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc < 0)
@@ -398,7 +398,7 @@ int object_window_short(struct object *object, uint64_t foffset, struct window *
 static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	size_t len, own;
+	size_t len = 0, own = 0;
 	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc < 0)
@@ -439,7 +439,7 @@ int object_window_punned(struct object *object, uint64_t foffset, struct window 
 static int look_run_up(struct site *s, uint64_t foffset)
 {
 	uint8_t code[UBP_WINDOW_MAX];
-	size_t len, own;
+	size_t len = 0, own = 0;
 	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc == 0)

@@ -457,7 +457,8 @@ static char *join(const char *file, const char *symbol)
 		return NULL;
 	memcpy(text, file, file_len);
 	text[file_len] = ':';
-	memcpy(text + file_len + 1, symbol, symbol_len + 1);
+	memcpy(text + file_len + 1, symbol, symbol_len);
+	text[file_len + 1 + symbol_len] = '\0';
 	return text;
 }
 

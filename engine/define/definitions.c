@@ -173,6 +173,11 @@ const char *definitions_stop(struct definitions *defs, size_t i)
 	return describe_stop(defs, i);
 }
 
+const char *definitions_break(struct definitions *defs, size_t i, bool *ret_perhaps)
+{
+	return describe_break(defs, i, ret_perhaps);
+}
+
 const char *definitions_for_kernel(struct definitions *defs, size_t i, const char **ret_why)
 {
 	return describe_for_kernel(defs, i, ret_why);

@@ -79,6 +79,8 @@ const char *definitions_format(struct definitions *defs, size_t i);
 const char *definitions_explain(struct definitions *defs, size_t i);
 /* Why it stops threads, though there are jumps; NULL: it does not. */
 const char *definitions_stop(struct definitions *defs, size_t i);
+/* Why its jump may not stand in a process that nobody traces; NULL: it may. *ret_perhaps: if memory that it needs is not free in that. */
+const char *definitions_break(struct definitions *defs, size_t i, bool *ret_perhaps);
 /* NULL: no kernel takes it, *ret_why says what for. */
 const char *definitions_for_kernel(struct definitions *defs, size_t i, const char **ret_why);
 

@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/code/mirrors.h"
+#include "engine/code/window.h"
 #include "engine/define/check.h"
 #include "engine/define/files.h"
 #include "engine/define/probes.h"
@@ -160,6 +162,29 @@ const char *describe_stop(struct definitions *defs, size_t i)
 	if (defs->opt.no_jumps || windows_settle(defs) < 0 || u->window.why || !u->window.len)
 		return "not all of the places are jumps";
 	return NULL;
+}
+
+const char *describe_break(struct definitions *defs, size_t i, bool *ret_perhaps)
+{
+	const struct defined_probe *p = defs->probes[i];
+	const struct uprobe *u = p->uprobe;
+	enum mirrors_answer answer = MIRRORS_SERVE;
+	struct window window;
+	struct lead lead;
+	struct ubp_err ignored;
+	int rc = -1;
+
+	ubp_err_reset(&ignored);
+	if (!describe_stop(defs, i))
+		rc = u->window.is_behind
+			     ? object_window_behind(p->object, u->foffset, &lead, &window, &ignored)
+			     : object_window_first(p->object, u->foffset, &window, &ignored);
+	if (rc == 0)
+		answer = mirrors_ask(p->object, &window);
+	*ret_perhaps = answer == MIRRORS_PERHAPS;
+	return answer == MIRRORS_SERVE
+		       ? NULL
+		       : "a debugger's breakpoint could break one of its jumps (--force)";
 }
 
 /* The parser knows what is the kernel's: that is what --strict is for. */

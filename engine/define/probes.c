@@ -57,20 +57,15 @@ static int resolve_symbol(struct definitions *defs, size_t i, struct definition_
 	return 0;
 }
 
-/* Its file, and where in it. */
-static int resolve(struct definitions *defs, size_t i, struct definition_file **ret_file,
+/* Where in its file. */
+static int resolve(struct definitions *defs, size_t i, struct definition_file *file,
 		   struct ubp_err *err)
 {
 	const struct spec_probe *spec = probes_spec(defs, i);
-	struct definition_file *file = files_by_id(defs, spec->dev, spec->ino);
-	int rc;
+	int rc = check_arch(defs, file, spec->path, err);
 
-	if (!file)
-		return ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
-	rc = check_arch(defs, file, spec->path, err);
 	if (rc == 0 && spec->symbol && !spec->is_resolved)
 		rc = resolve_symbol(defs, i, file, err);
-	*ret_file = file;
 	return rc;
 }
 
@@ -99,31 +94,40 @@ static int fill_probe(const struct spec_probe *spec, struct definition_file *fil
 	return 0;
 }
 
-static int make_probe(struct definitions *defs, size_t i, const char *filter,
-		      struct defined_probe **ret_probe, struct ubp_err *err)
+/* NULL: @err tells why. */
+static struct defined_probe *make_probe(struct definitions *defs, size_t i, const char *filter,
+					struct ubp_err *err)
 {
-	struct definition_file *file = NULL;
-	const struct spec_probe *spec;
+	const struct spec_probe *spec = probes_spec(defs, i);
+	struct definition_file *file = files_by_id(defs, spec->dev, spec->ino);
 	struct defined_probe *p;
 	enum place_refusal why;
-	int rc = resolve(defs, i, &file, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
+	if (!file) {
+		ubp_fail(err, ENOENT, "%s: the file was replaced", spec->path);
+		return NULL;
+	}
+	if (resolve(defs, i, file, err) < 0)
+		return NULL;
 	spec = probes_spec(defs, i);
 	p = check_take(defs, spec, file);
+	rc = 0;
 	if (!p) {
 		p = check_new_probe();
-		rc = p ? check_probe(defs, spec, file, p, &why, err)
-		       : ubp_fail(err, ENOMEM, "out of memory");
+		if (!p) {
+			ubp_fail(err, ENOMEM, "out of memory");
+			return NULL;
+		}
+		rc = check_probe(defs, spec, file, p, &why, err);
 	}
 	if (rc == 0)
 		rc = fill_probe(spec, file, filter, p, err);
-	if (rc < 0)
+	if (rc < 0) {
 		check_free_probe(p);
-	else
-		*ret_probe = p;
-	return rc;
+		return NULL;
+	}
+	return p;
 }
 
 /* --- keeping defined_probe beside spec_probes ---------------------------------- */
@@ -191,10 +195,10 @@ static int sync_probes(struct definitions *defs, const char *filter, struct ubp_
 	defs->n_probes = kept;
 	first_new = kept;
 	while (rc == 0 && defs->n_probes < n) {
-		struct defined_probe *p;
+		struct defined_probe *p = make_probe(defs, defs->n_probes, filter, err);
 
-		rc = make_probe(defs, defs->n_probes, filter, &p, err);
-		if (rc < 0) {
+		if (!p) {
+			rc = err->code ? -err->code : -EIO;
 			show_definition(probes_spec(defs, defs->n_probes), err);
 			break;
 		}

@@ -94,7 +94,7 @@ static void see_entry(struct relocs *r, uint64_t tag, uint64_t value)
 	case DT_REL:
 		r->is_unknown = true;
 		break;
-	case DT_RELAENT:
+	case DT_RELAENT: /* NOLINT(bugprone-branch-clone): two lengths that are the same by chance */
 		r->is_unknown |= value != RELA_LEN;
 		break;
 	case DT_SYMENT:

@@ -414,6 +414,33 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	return batch;
 }
 
+/*
+ * A library may have been unmapped since its loader was last seen. Its sites are forgotten when that is next so; what
+ * is in the batch of them is no try.
+ */
+static void leave_unmapped(struct plant_space *ps, const struct maps *maps,
+			   struct jump_batch *batch)
+{
+	static const char why[] = "its file is not mapped there any more";
+	const struct mapping *m = NULL;
+	size_t kept = 0;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+
+		if (!m || try->vaddr < m->start || try->vaddr >= m->end)
+			m = maps_at(maps, try->vaddr);
+		if (site_is_mapped(try->site, m)) {
+			batch->tries[kept++] = *try;
+			continue;
+		}
+		jump_tell_why(try->site, why);
+		jump_put_off(ps, try, why);
+		ps->jump->due = true;
+	}
+	batch->n = kept;
+}
+
 int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch *batch,
 		 struct ubp_err *err)
 {
@@ -428,6 +455,8 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
 	else
 		rc = maps_read(held->tid, &maps, err);
+	if (rc == 0)
+		leave_unmapped(held->t->process->space->plant, &maps, batch);
 	if (rc == 0)
 		rc = rings_provide(plant, &there, &maps, err);
 	if (rc == 0)

@@ -4,7 +4,6 @@
 #include "engine/plant/mirror.h"
 
 #include <errno.h>
-#include <string.h>
 #include <sys/mman.h>
 
 #include "arch/arch.h"
@@ -12,6 +11,7 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/base/page.h"
+#include "engine/code/mirrors.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/areas.h"
@@ -23,18 +23,8 @@
 
 /* The head of an area, and a table with one entry, which is empty. */
 #define HEAD_LEN (2 * (uint64_t)PAGE)
-/* Below, the kernel maps nothing (vm.mmap_min_addr). */
-#define LOWEST 0x10000ULL
 
 /* --- which bytes ----------------------------------------------------------------------------- */
-
-static bool is_breakpoint(const struct ubp_arch *arch, const uint8_t *jump, size_t jump_len,
-			  size_t at)
-{
-	size_t n = arch->swbp.len;
-
-	return at >= jump_len || memcmp(jump + at, arch->swbp.code, n) == 0;
-}
 
 bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *site)
 {
@@ -43,25 +33,8 @@ bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *si
 	bool takes = jump->reach <= jump->jump_len || site->hop.has_all;
 
 	for (size_t i = 1; i < jump->n; i++)
-		takes &= is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);
+		takes &= mirrors_is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);
 	return takes;
-}
-
-static bool serves(const struct ubp_arch *arch, const struct window *window, uint64_t site,
-		   uint64_t to)
-{
-	uint8_t bytes[UBP_INSN_MAX];
-	struct ubp_err ignored;
-	size_t at = 0;
-	bool does;
-
-	ubp_err_reset(&ignored);
-	does = arch->jump.build(window, site, to, bytes, &ignored) == 0;
-	for (size_t i = 0; does && i + 1 < window->n; i++) {
-		at += window->insns[i].len;
-		does = is_breakpoint(arch, bytes, window->jump_len, at);
-	}
-	return does;
 }
 
 /* --- where ----------------------------------------------------------------------------------- */
@@ -90,7 +63,7 @@ bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,
 		uint64_t at = site->vaddr + window->jump_len + (uint64_t)*mirror;
 
 		if (!is_in_mirror(ps, at) || map_get(&ps->jump->hops, at) ||
-		    !serves(arch, window, site->vaddr, at) ||
+		    !mirrors_serve(arch, window, site->vaddr, at) ||
 		    map_put(&ps->jump->hops, at, site) < 0)
 			continue;
 		site->hop = (struct site_hop){ .vaddr = at, .is_own = true };
@@ -103,7 +76,7 @@ bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,
 
 static bool is_free(const struct maps *maps, uint64_t from, uint64_t to)
 {
-	bool is = from >= LOWEST && from < to;
+	bool is = from >= MIRRORS_LOWEST && from < to;
 
 	for (size_t i = 0; is && i < maps->n; i++)
 		is = maps->v[i].end <= from || maps->v[i].start >= to;
@@ -157,7 +130,7 @@ static bool provide(const struct held *held, const struct maps *maps,
 
 		to = (to + PAGE - 1) / PAGE * PAGE;
 		/* Nothing is below. */
-		if (*mirror < 0 && code->start < (uint64_t) - *mirror + LOWEST + HEAD_LEN)
+		if (*mirror < 0 && code->start < (uint64_t) - *mirror + MIRRORS_LOWEST + HEAD_LEN)
 			continue;
 		if (is_there(space->plant, from, to))
 			return false;

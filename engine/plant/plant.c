@@ -37,12 +37,6 @@
 
 #define TRIES 8
 
-static bool is_mapped_from(const struct site *site, const struct mapping *m)
-{
-	return m->ino == site->ino && m->dev == site->dev &&
-	       m->foffset + (site->vaddr - m->start) == site->foffset;
-}
-
 /* Sites whose file is no longer mapped there: nothing of ours is left to undo. */
 static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 {
@@ -53,7 +47,7 @@ static void bury_unmapped(struct plant_space *ps, const struct maps *maps)
 		struct site *site = value;
 		const struct mapping *m = maps_at(maps, site->vaddr);
 
-		if (m && is_mapped_from(site, m))
+		if (site_is_mapped(site, m))
 			continue;
 		map_remove(&ps->sites, site->vaddr);
 		ps->forgot |= site->planted;
@@ -202,7 +196,7 @@ static bool is_still_so(struct update *u)
 		added_fetch_ahead(u->added, u->n_added, i);
 		if (!m || site->vaddr < m->start || site->vaddr >= m->end)
 			m = maps_at(&u->maps, site->vaddr);
-		if (!m || !is_mapped_from(site, m) ||
+		if (!site_is_mapped(site, m) ||
 		    mem_view_peek(&u->view, site->vaddr, now, n) != n ||
 		    memcmp(now, site->insn.bytes, n) != 0)
 			return false;
@@ -251,7 +245,7 @@ static bool is_outdated(const struct update *u)
 	for (size_t i = 0; i < u->n_added && is_known && !outdated; i++) {
 		const struct mapping *m = maps_at(&maps, u->added[i].site->vaddr);
 
-		outdated = !m || !is_mapped_from(u->added[i].site, m) ||
+		outdated = !site_is_mapped(u->added[i].site, m) ||
 			   update_is_buried(u, u->added[i].site);
 	}
 	maps_free(&maps);

@@ -239,7 +239,7 @@ int update_provide(struct update *u, struct ubp_err *err)
 	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
 		const struct site *site = u->added[i].site;
 		bool is_in = u->area && site->vaddr >= u->lo && site->vaddr < u->hi;
-		struct area *area;
+		struct area *area = NULL;
 
 		added_fetch_ahead(u->added, u->n_added, i);
 		if (is_in || !is_to_prepare(&u->added[i]))
@@ -247,6 +247,8 @@ int update_provide(struct update *u, struct ubp_err *err)
 		rc = find_area(u, site, &area, err);
 		if (rc < 0)
 			break;
+		if (!area)
+			continue; /* --force: stepped in place */
 		area->promised.slots += u->room.slots;
 		area->promised.entries += u->room.entries;
 		if (VEC_DOUBLE(u->provided, u->n_provided) < 0)

@@ -242,6 +242,12 @@ int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t
 	return 0;
 }
 
+bool site_is_mapped(const struct site *site, const struct mapping *m)
+{
+	return m && m->ino == site->ino && m->dev == site->dev &&
+	       m->foffset + (site->vaddr - m->start) == site->foffset;
+}
+
 bool site_has_probe(const struct site *site, const struct uprobe *probe)
 {
 	for (size_t i = 0; i < site->n_probes; i++)

@@ -44,6 +44,8 @@ struct site_origin {
 int site_provide(struct space *space, pid_t tid, struct mem_view *view, uint64_t vaddr,
 		 const struct mapping *m, const struct site_origin *from,
 		 struct site **ret_site, struct ubp_err *err);
+/* Is @m (NULL: nothing is mapped there) what is mapped at the site, and of its file? */
+bool site_is_mapped(const struct site *site, const struct mapping *m);
 int site_add_probe(struct site *site, struct uprobe *probe);
 /* Has it the probe, or one whose place that is to take? */
 bool site_has_probe(const struct site *site, const struct uprobe *probe);

@@ -139,11 +139,9 @@ static int put_back(const struct space *space, pid_t tid, const struct site *sit
 {
 	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 
-	if (p->is_jump && bell_is_call(site))
-		mem_writes_add(&writes, site->vaddr, p->orig, p->len);
-	else if (p->is_jump)
+	if (p->is_jump && !bell_is_call(site))
 		put_back_jump(space->arch, &writes, site, p);
-	else if (p->len > space->arch->swbp.len)
+	else if (!p->is_jump && p->len > space->arch->swbp.len)
 		write_over(space->arch, &writes, site, p->orig, p->len);
 	else
 		mem_writes_add(&writes, site->vaddr, p->orig, p->len);

@@ -135,7 +135,7 @@ uint64_t hijack_nearest(const struct space *space, uint64_t vaddr)
 		return 0;
 	/* In the table they are in the order of their words, or soon behind their place. */
 	for (uint64_t i = 0;
-	     i < UBP_HIJACK_INDEX(FRAME_MAX, size) && UBP_HIJACK_INDEX(best - vaddr, size) > i;
+	     i < UBP_HIJACK_SPAN(FRAME_MAX, size) && UBP_HIJACK_SPAN(best - vaddr, size) > i;
 	     i += NEAREST_CHUNK) {
 		uint64_t index = (first + i) & ps->hijack->mask & ~(NEAREST_CHUNK - 1);
 

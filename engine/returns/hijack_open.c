@@ -97,7 +97,7 @@ static void walk_stack(struct walk *w, struct tracee *t, const struct ubp_regs *
 	w->from = sp;
 	w->to = end - sp < THREAD_STACK_MAX ? end : sp + THREAD_STACK_MAX;
 	w->index = UBP_HIJACK_INDEX(sp, space->arch->addr_size) & space->plant->hijack->mask;
-	looks = UBP_HIJACK_INDEX(w->to - sp, space->arch->addr_size) + UBP_HIJACK_LOOKS;
+	looks = UBP_HIJACK_SPAN(w->to - sp, space->arch->addr_size) + UBP_HIJACK_LOOKS;
 	w->left = looks < w->left ? looks : w->left;
 }
 

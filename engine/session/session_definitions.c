@@ -96,10 +96,23 @@ const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 	return definitions_explain(s->defined, i);
 }
 
-const char *ubp_explain_tracing(struct ubp_session *s)
+/* Why it will be traced for probe @i; why it may be: *perhaps. */
+static const char *why_breaks(struct ubp_session *s, size_t i, const char **perhaps)
+{
+	bool depends;
+	const char *why = definitions_break(s->defined, i, &depends);
+
+	if (!depends)
+		return why;
+	*perhaps = why;
+	return NULL;
+}
+
+const char *ubp_explain_tracing(struct ubp_session *s, const char **ret_perhaps)
 {
 	const char *why = letting_go_why_none(s);
 
+	*ret_perhaps = NULL;
 	if (!why && s->opt.stack == UBP_STACK_FP && !s->opt.force)
 		why = "stacks are read, whose memory may be gone by then (--force)";
 	for (size_t i = 0; !why && i < definitions_n(s->defined); i++) {
@@ -107,6 +120,8 @@ const char *ubp_explain_tracing(struct ubp_session *s)
 		/* Its detour tells by a stop what passes the rest of the filter. */
 		if (!why && definitions_uprobe(s->defined, i)->asks_name)
 			why = "a probe asks for the thread's name";
+		if (!why && !s->opt.force)
+			why = why_breaks(s, i, ret_perhaps);
 	}
 	return why;
 }

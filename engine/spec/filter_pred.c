@@ -284,6 +284,23 @@ static int parse_string(struct draft *d)
 	return 0;
 }
 
+/* Extended: true if a number with a unit stands there. */
+static bool take_unit(struct draft *d)
+{
+	const char *text = d->p->text + d->at;
+	size_t len = *text == '-';
+	uint64_t value;
+
+	while (char_is_alnum(text[len]) || (text[len] == '.' && char_is_digit(text[len + 1])))
+		len++;
+	if (!d->p->probe->takes_units || len > NUMBER_MAX ||
+	    !filter_unit(text, len, d->field.is_signed, &value))
+		return false;
+	d->at += len;
+	make_number(d, value, d->field.is_signed);
+	return true;
+}
+
 static int parse_number(struct draft *d)
 {
 	const char *text = d->p->text;
@@ -294,6 +311,8 @@ static int parse_number(struct draft *d)
 		return draft_fail(d, "Expecting string field");
 	if (d->op == OP_GLOB)
 		return draft_fail(d, "Illegal operation for field type");
+	if (take_unit(d))
+		return 0;
 	if (text[d->at] == '-')
 		d->at++;
 	while (char_is_alnum(text[d->at]))

@@ -71,6 +71,82 @@ bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_v
 	return true;
 }
 
+/* Longer ones stand before those that they end in, and "s" last. */
+static const struct {
+	const char *name;
+	uint64_t factor;
+} units[] = {
+	{ "ns", 1 },
+	{ "us", 1000 },
+	{ "ms", 1000000 },
+	{ "min", 60000000000 },
+	{ "s", 1000000000 },
+	{ "h", 3600000000000 },
+	{ "KiB", 1ULL << 10 },
+	{ "MiB", 1ULL << 20 },
+	{ "GiB", 1ULL << 30 },
+	{ "TiB", 1ULL << 40 },
+	{ "kB", 1000 },
+	{ "MB", 1000000 },
+	{ "GB", 1000000000 },
+	{ "TB", 1000000000000 },
+	{ "B", 1 },
+};
+
+/* 0: it ends in none. */
+static uint64_t unit_at_end(const char *text, size_t *len)
+{
+	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
+		size_t n = strlen(units[i].name);
+
+		if (*len <= n || memcmp(text + *len - n, units[i].name, n) != 0)
+			continue;
+		*len -= n;
+		return units[i].factor;
+	}
+	return 0;
+}
+
+/* So many of @factor fit a number of 64 bits. */
+#define PART_DIGITS 6
+
+/* The digits behind a point. */
+static bool read_part(const char *text, size_t len, uint64_t factor, uint64_t *ret_value)
+{
+	uint64_t part = 0, of = 1;
+
+	if (!len || len > PART_DIGITS)
+		return false;
+	for (size_t i = 0; i < len; i++, of *= 10) {
+		if (!char_is_digit(text[i]))
+			return false;
+		part = part * 10 + digit_value(text[i]);
+	}
+	*ret_value = part * factor / of;
+	return true;
+}
+
+bool filter_unit(const char *text, size_t len, bool is_signed, uint64_t *ret_value)
+{
+	const uint64_t lowest = 1ULL << 63;
+	uint64_t factor = unit_at_end(text, &len), value, part = 0;
+	bool minus = is_signed && len && text[0] == '-';
+	const char *point = memchr(text, '.', len);
+	size_t whole = point ? (size_t)(point - text) : len;
+
+	/* Octal and hexadecimal numbers have none. */
+	if (!factor || (whole - minus > 1 && text[minus] == '0') ||
+	    !read_unsigned(text + minus, whole - minus, &value) ||
+	    (point && !read_part(point + 1, len - whole - 1, factor, &part)) ||
+	    __builtin_mul_overflow(value, factor, &value) ||
+	    __builtin_add_overflow(value, part, &value))
+		return false;
+	if (is_signed && (minus ? value > lowest : value >= lowest))
+		return false;
+	*ret_value = minus ? -value : value;
+	return true;
+}
+
 static size_t skip_digits(const char *text, size_t len, size_t i)
 {
 	while (i < len && char_is_digit(text[i]))

@@ -106,6 +106,7 @@ struct spec_probe {
 	unsigned line;         /* of the write it came with, from 1; 0: the short form */
 	char *command;         /* the words joined by one blank, for messages */
 	uint64_t serial;       /* tells it from every other of its table, deleted ones too */
+	bool takes_units;      /* extended: numbers in its filter may have units */
 };
 
 #endif

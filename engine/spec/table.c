@@ -141,6 +141,7 @@ static int add_matches(struct spec_table *table, const struct spec_parse *p,
 static int add_parsed(struct spec_table *table, const struct spec_parse *p,
 		      struct spec_probe *probe, bool may_rename)
 {
+	probe->takes_units = !table->env.strict;
 	return probe->is_pattern ? add_matches(table, p, probe)
 				 : add_probe(table, p, probe, may_rename);
 }

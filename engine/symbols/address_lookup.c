@@ -57,6 +57,10 @@ void sym_sort_by_place(const struct sym **syms, size_t n)
 	struct sort_item *items = malloc((n + 1) * sizeof(*items));
 	size_t alike;
 
+	if (!n) {
+		free(items);
+		return;
+	}
 	if (!items) {
 		qsort(syms, n, sizeof(struct sym *), compare_places);
 		return;
@@ -204,7 +208,7 @@ static int build(struct object *object)
 
 	if (syms && find_code(object, &code) == 0)
 		symtab->extents = calloc(n ? n : 1, sizeof(*symtab->extents));
-	if (!symtab->extents) {
+	if (!syms || !symtab->extents) {
 		free(syms);
 		free(code.ranges);
 		return -ENOMEM;

@@ -5,6 +5,7 @@
 
 #include <signal.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/ptrace.h>
 
 #include "arch/host.h"
@@ -29,6 +30,24 @@ void tracee_leave_frame(struct tracee *t)
 	t->remote.frame = 0;
 }
 
+/*
+ * Who looks for addresses of ours in stacks (engine/plant/jump_who.c) goes by what stands there, and what the program's next frames don't write to
+ * stays: a thread that came from a detour and waits from then on would be in that for good.
+ */
+static void wipe_frame(const struct tracee *t)
+{
+	const struct space *space = t->process->space;
+	uint8_t frame[UBP_STUB_FRAME_MAX];
+	uint64_t sp;
+	size_t len;
+
+	if (t->remote.frame)
+		return;
+	space->arch->stub.frame(t->remote.before, t->remote.more, frame, &len, &sp);
+	memset(frame, 0, len);
+	(void)mem_write(&space->mem, t->tid, sp, frame, len);
+}
+
 void tracee_put_before(struct tracee *t)
 {
 	const struct ubp_arch *arch = t->process->space->arch;
@@ -37,8 +56,10 @@ void tracee_put_before(struct tracee *t)
 	if (t->remote.resumes)
 		regs.r[arch->call.reg] = (uint64_t)arch->call.nr_restart;
 	t->remote.resumes = false;
-	if (ubp_host_set_regs(t->tid, &regs) == 0)
+	if (ubp_host_set_regs(t->tid, &regs) == 0) {
+		wipe_frame(t);
 		tracee_leave_frame(t);
+	}
 	ubp_host_put_more(t->tid, t->remote.more);
 }
 

@@ -156,6 +156,23 @@ def loads_a_library(*args):
     target.end()
 
 
+def unloads_a_library():
+    """What is probed comes and goes, and comes again."""
+    target = Target("let_go")
+    trace = Trace(target, *PROBE, "-e", "p:libm:cbrt")
+    for i in range(20):
+        target.ask(f"open 2 {2 * i}")
+    trace.until_alone()
+    target.ask("library 7")
+    trace.until_alone()
+    target.ask("library 3")
+    got = trace.end()
+    want(trace, got, list(range(40)))
+    if len(re.findall(r"\bcbrt: ", trace.out)) != 10 or int(trace.stat("let_go")) < 2:
+        fail(f"hits in the library that came again:\n{trace.err}\n{trace.out}")
+    target.end()
+
+
 def follows():
     """It is traced while it makes a process, which is traced, let go of, makes another ... and each executes a program."""
     target = Target("let_go")
@@ -292,6 +309,7 @@ else:
     print("no user namespace can be had: not tried with a stranger")
 loads_a_library()
 loads_a_library("--follow")
+unloads_a_library()
 follows()
 follows_pointers()
 traced_by_another()

@@ -241,12 +241,12 @@ static void asks_again_on_return(void **state)
 static void finds_a_place(void **state)
 {
 	uint64_t head = lab.thread->head, first = LAB_HIJACKS - 4;
-	const uint64_t around = LAB_HIJACKS / 2 * RUN_WORD;
 
 	(void)state;
 	lab_function_build(1);
 	/* Over its end. */
-	before.LAB_SP = before.LAB_SP / around * around + RUN_WORD * first / 2;
+	while (UBP_HIJACK_INDEX(before.LAB_SP, RUN_WORD) % LAB_HIJACKS != first)
+		before.LAB_SP -= 16;
 	lab_return_home(&before, &after);
 	for (size_t i = 0; i < LOOKS; i++) {
 		assert_int_equal(go("one more"), -1);

@@ -632,8 +632,9 @@ static void who_waits_is_woken(void **state)
 	tracer_wake(&traced.tracer);
 	assert_int_equal(tracer_run(&traced.tracer, 1), 0);
 	assert_int_equal(kill(traced.pid, SIGUSR1), 0);
+	/* The call may be heard once more. */
 	while (!owner.n_signals)
-		assert_int_equal(tracer_run(&traced.tracer, 1), 1);
+		assert_in_range(tracer_run(&traced.tracer, 1), 0, 1);
 	end(&traced);
 }
 
