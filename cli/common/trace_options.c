@@ -64,7 +64,8 @@ static int add_trigger(void *into, const char *arg)
 		return cli_usage_error("a trigger comes after the definition it is for");
 	if (VEC_FIT(t->v, t->n + 1) < 0)
 		return cli_error("out of memory");
-	t->v[t->n++] = (struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
+	t->v[t->n++] =
+		(struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
 	return CLI_OK;
 }
 

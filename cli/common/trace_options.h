@@ -108,8 +108,8 @@ struct trace_options {
 	const char *what; /* "uprobe": what banners call a probe */
 	struct trace_definition *definitions;
 	size_t n_definitions;
-	size_t n_words;       /* words that were no options: a definition, its filter */
-	char **command;       /* NULL: none */
+	size_t n_words; /* words that were no options: a definition, its filter */
+	char **command; /* NULL: none */
 	struct exclude_options exclude;
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *output;

@@ -33,8 +33,8 @@
 struct waiting {
 	struct waiting *next;
 	const struct trigger_event *made; /* a synthetic one; NULL: a hit */
-	const struct event_record *hit;	  /* the record that it is a copy of */
-	uint16_t n_stack;		  /* as it was recorded */
+	const struct event_record *hit;   /* the record that it is a copy of */
+	uint16_t n_stack;                 /* as it was recorded */
 	bool is_kept, is_due;
 	struct event_record record;
 };
@@ -42,7 +42,8 @@ struct waiting {
 struct session_triggers {
 	struct ubp_session *session;
 	struct trigger_set *set;
-	struct trigger_event **events; /* by the number of their probe; NULL: not looked for yet */
+	struct trigger_event *
+		*events; /* by the number of their probe; NULL: not looked for yet */
 	size_t n_events;
 	struct waiting *first, **last;
 	size_t n_bytes;
@@ -149,7 +150,7 @@ static void tell(struct session_triggers *triggers, const struct waiting *w, ubp
 	fn(ctx, &event);
 }
 
-/* What is due is told, what is not kept is dropped; what is left may be due later, the youngest of it. */
+/* What is due is told to @fn (NULL: to nobody), what is not kept is dropped; what is left may be due later, the youngest of it. */
 static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
 {
 	struct waiting **at = &triggers->first, *w;
@@ -162,7 +163,7 @@ static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx
 			at = &w->next;
 			continue;
 		}
-		if (w->is_kept && w->is_due)
+		if (fn && w->is_kept && w->is_due)
 			tell(triggers, w, fn, ctx);
 		*at = w->next;
 		triggers->n_bytes -= w->record.size;
@@ -264,8 +265,8 @@ static struct trigger_event *find(const struct session_triggers *triggers, const
 		size_t len = strlen(event->group);
 
 		if (strcmp(event->name, colon ? colon + 1 : name) == 0 &&
-		    (!colon || ((size_t)(colon - name) == len &&
-				memcmp(event->group, name, len) == 0)))
+		    (!colon ||
+		     ((size_t)(colon - name) == len && memcmp(event->group, name, len) == 0)))
 			return event;
 	}
 	return NULL;
@@ -282,8 +283,8 @@ static struct trigger_event *find_or_fail(const struct session_triggers *trigger
 }
 
 /* The first of what was logged since @before: what is told behind it follows from it. */
-static int fail(const struct session_triggers *triggers, size_t before, int rc, const char *text,
-		struct ubp_err *err)
+static int fail(const struct session_triggers *triggers, size_t before, int rc,
+		const char *text, struct ubp_err *err)
 {
 	const struct trigger_log *log = &triggers->set->log;
 	const struct trigger_log_entry *entry;
@@ -302,7 +303,8 @@ static int fail(const struct session_triggers *triggers, size_t before, int rc, 
 static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event *event,
 			 const char *text)
 {
-	return s->opt.stack == UBP_STACK_NONE && text[0] != '!' && strcasestr(text, "stacktrace") &&
+	return s->opt.stack == UBP_STACK_NONE && text[0] != '!' &&
+	       strcasestr(text, "stacktrace") &&
 	       (event_field(event, "stacktrace")->form == FIELD_TRACE);
 }
 
@@ -321,7 +323,8 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	if (!event)
 		return -ENOENT;
 	if (lacks_stacks(s, event, text))
-		return ubp_fail(err, EINVAL, "'%s': stacks are not recorded in this session", text);
+		return ubp_fail(err, EINVAL, "'%s': stacks are not recorded in this session",
+				text);
 	before = triggers->set->log.n;
 	rc = trigger_write(triggers->set, event, text, strlen(text));
 	return fail(triggers, before, rc, text, err);

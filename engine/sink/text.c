@@ -160,7 +160,8 @@ void sink_text_value(struct sink_buf *buf, const struct spec_arg *arg,
 
 /* Strings of synthetic events have no quotes, and an array is a stack. */
 static void add_made_value(struct sink_buf *buf, const struct spec_arg *arg,
-			   const struct event_record *record, const struct sink_text_options *opt)
+			   const struct event_record *record,
+			   const struct sink_text_options *opt)
 {
 	uint32_t word;
 	char *to;
@@ -182,7 +183,8 @@ static void add_made_value(struct sink_buf *buf, const struct spec_arg *arg,
 	}
 	to = word >> 16 ? sink_buf_room(buf, ESCAPE_BYTE_MAX * (word >> 16)) : NULL;
 	if (to)
-		sink_buf_end(buf, put_bytes(to, record->data + (word & 0xffff), (word >> 16) - 1, opt));
+		sink_buf_end(buf, put_bytes(to, record->data + (word & 0xffff),
+					    (word >> 16) - 1, opt));
 }
 
 void sink_text_args(struct sink_buf *buf, const struct spec_probe *probe,

@@ -20,10 +20,10 @@ static const struct {
 	enum trigger_kind kind;
 	bool switches_on;
 } commands[] = {
-	{ "traceon", TRIGGER_TRACING, true },     { "traceoff", TRIGGER_TRACING, false },
-	{ "snapshot", TRIGGER_SNAPSHOT, true },   { "stacktrace", TRIGGER_STACK, true },
-	{ "enable_event", TRIGGER_EVENT, true },  { "disable_event", TRIGGER_EVENT, false },
-	{ "enable_hist", TRIGGER_PAUSE, true },   { "disable_hist", TRIGGER_PAUSE, false },
+	{ "traceon", TRIGGER_TRACING, true },    { "traceoff", TRIGGER_TRACING, false },
+	{ "snapshot", TRIGGER_SNAPSHOT, true },  { "stacktrace", TRIGGER_STACK, true },
+	{ "enable_event", TRIGGER_EVENT, true }, { "disable_event", TRIGGER_EVENT, false },
+	{ "enable_hist", TRIGGER_PAUSE, true },  { "disable_hist", TRIGGER_PAUSE, false },
 	{ "hist", TRIGGER_HIST, true },
 };
 
@@ -51,7 +51,8 @@ static int run(struct trigger_set *set, struct trigger_event *event, char *text)
 	return -EINVAL;
 }
 
-int trigger_write(struct trigger_set *set, struct trigger_event *event, const char *text, size_t len)
+int trigger_write(struct trigger_set *set, struct trigger_event *event, const char *text,
+		  size_t len)
 {
 	char *copy;
 	int rc;

@@ -9,8 +9,8 @@
 #include "engine/spec/filter.h"
 #include "engine/spec/probe.h"
 
-struct trigger_event *event_new(const char *group, const char *name, const struct spec_probe *probe,
-				unsigned type, bool probed)
+struct trigger_event *event_new(const char *group, const char *name,
+				const struct spec_probe *probe, unsigned type, bool probed)
 {
 	struct trigger_event *event = calloc(1, sizeof(*event));
 

@@ -38,8 +38,8 @@ struct trigger_event {
 };
 
 /* Number @type. @probe is copied; @probed: hits have addresses. NULL: memory is short. */
-struct trigger_event *event_new(const char *group, const char *name, const struct spec_probe *probe,
-				unsigned type, bool probed);
+struct trigger_event *event_new(const char *group, const char *name,
+				const struct spec_probe *probe, unsigned type, bool probed);
 /* Its triggers have gone. NULL is fine. */
 void event_free(struct trigger_event *event);
 

@@ -40,7 +40,8 @@ static const char *number_type(const struct spec_type *type)
 	return names[type->format == SPEC_SIGNED][log];
 }
 
-static void field_of_arg(struct pool *pool, const struct spec_arg *arg, struct trigger_field *ret)
+static void field_of_arg(struct pool *pool, const struct spec_arg *arg,
+			 struct trigger_field *ret)
 {
 	const struct spec_type *type = &arg->type;
 
@@ -71,10 +72,11 @@ static void add_address(struct trigger_field *field, const char *name, enum fiel
 					 .size = 8 };
 }
 
-struct trigger_field *field_all(struct pool *pool, const struct spec_probe *probe, unsigned type, bool probed,
-				size_t *ret_n)
+struct trigger_field *field_all(struct pool *pool, const struct spec_probe *probe,
+				unsigned type, bool probed, size_t *ret_n)
 {
-	struct trigger_field *fields = pool_get(pool, (probe->n_args + N_COMMON + 2) * sizeof(*fields));
+	struct trigger_field *fields =
+		pool_get(pool, (probe->n_args + N_COMMON + 2) * sizeof(*fields));
 	size_t n = 0;
 
 	if (!fields)
@@ -153,8 +155,8 @@ const char *field_string(const struct trigger_field *field, const struct event_r
 	return (const char *)record->data + at;
 }
 
-const uint64_t *field_stack(const struct trigger_field *field, const struct event_record *record,
-			    size_t *ret_n)
+const uint64_t *field_stack(const struct trigger_field *field,
+			    const struct event_record *record, size_t *ret_n)
 {
 	size_t at, size;
 

@@ -46,8 +46,8 @@ struct trigger_field {
 };
 
 /* The fields of the event that @probe describes, number @type of all events, from @pool: with addresses if it is @probed. NULL: memory is short. */
-struct trigger_field *field_all(struct pool *pool, const struct spec_probe *probe, unsigned type, bool probed,
-				size_t *ret_n);
+struct trigger_field *field_all(struct pool *pool, const struct spec_probe *probe,
+				unsigned type, bool probed, size_t *ret_n);
 
 /* A number, extended to 64 bits. */
 uint64_t field_number(const struct trigger_field *field, const struct event_record *record);
@@ -55,7 +55,7 @@ uint64_t field_number(const struct trigger_field *field, const struct event_reco
 const char *field_string(const struct trigger_field *field, const struct event_record *record,
 			 size_t *ret_len);
 /* The entries of a stack; the record's own with @field NULL. */
-const uint64_t *field_stack(const struct trigger_field *field, const struct event_record *record,
-			    size_t *ret_n);
+const uint64_t *field_stack(const struct trigger_field *field,
+			    const struct event_record *record, size_t *ret_n);
 
 #endif

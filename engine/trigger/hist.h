@@ -36,7 +36,7 @@ struct trigger_set;
 enum hist_flags {
 	HIST_KEY = 1 << 0,
 	HIST_VAR = 1 << 1,
-	HIST_REF = 1 << 2, /* a variable's value */
+	HIST_REF = 1 << 2,   /* a variable's value */
 	HIST_ALIAS = 1 << 3, /* a variable that is another one's value */
 	HIST_EXPR = 1 << 4,
 	HIST_CONST = 1 << 5,
@@ -61,16 +61,16 @@ enum hist_flags {
 struct hist_field {
 	unsigned flags;
 	const struct trigger_field *field; /* of the event; NULL: it is none */
-	const char *name;		   /* of an expression, of the variable that is meant */
+	const char *name;                  /* of an expression, of the variable that is meant */
 	const char *type;
 	unsigned size;
 	bool is_signed;
 	unsigned offset;      /* keys: in the bytes of all */
 	const char *var_name; /* NULL: it is no variable */
-	unsigned var;	      /* its number in the entry; references: of the one that is meant */
-	struct hist *var_hist; /* whose that is */
+	unsigned var; /* its number in the entry; references: of the one that is meant */
+	struct hist *var_hist;           /* whose that is */
 	const char *system, *event_name; /* how the reference was written, or NULL */
-	unsigned ref;	      /* number of the reference in its histogram */
+	unsigned ref;                    /* number of the reference in its histogram */
 	bool read_once;
 	char op; /* + - * /, or _ for the minus in front; 0: none */
 	struct hist_field *operand[2];
@@ -107,7 +107,7 @@ struct hist_doer {
 	enum hist_handler handler;
 	enum hist_action action;
 	const char *system, *event_name; /* onmatch */
-	const char *watched;		 /* onmax, onchange: $VAR as written */
+	const char *watched;             /* onmax, onchange: $VAR as written */
 	struct hist_field *watched_ref, *best;
 	const char *word;  /* the action's name as written */
 	const char *synth; /* trace(SYNTH,...): its name; else NULL */

@@ -145,7 +145,8 @@ static int set_clock(struct trigger_set *set, const struct hist *hist)
 {
 	if (!hist->has_time || trigger_set_clock(set, hist->text->clock) == 0)
 		return 0;
-	return trigger_log_token(&set->log, EINVAL, "Couldn't set trace_clock", hist->text->clock);
+	return trigger_log_token(&set->log, EINVAL, "Couldn't set trace_clock",
+				 hist->text->clock);
 }
 
 /* pause, cont, clear of one that is there, or there is one too many. */
@@ -211,10 +212,11 @@ static int add(struct trigger_set *set, struct trigger *trigger, bool *ret_kept)
 	int rc;
 
 	if (named && !hist_is_same(trigger, named, named, true))
-		return trigger_log_token(&set->log, EINVAL,
-					 "Named hist trigger doesn't match existing named trigger "
-					 "(includes variables)",
-					 "name=");
+		return trigger_log_token(
+			&set->log, EINVAL,
+			"Named hist trigger doesn't match existing named trigger "
+			"(includes variables)",
+			"name=");
 	found = text->name && !named ? NULL : find_same(trigger, named);
 	if (found)
 		return change(set, found, text);
@@ -253,7 +255,8 @@ static int run(struct trigger_command *command, struct trigger *trigger, char *f
 	bool kept = false;
 	int rc;
 
-	trigger->hist = hist_make(command->set, command->event, command->param, command->removes, &rc);
+	trigger->hist =
+		hist_make(command->set, command->event, command->param, command->removes, &rc);
 	if (!trigger->hist)
 		return rc;
 	trigger->hist->n_users = 1;

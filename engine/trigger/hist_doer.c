@@ -39,9 +39,11 @@ static bool same_keys(const struct hist *a, const struct hist *b)
 	if (a->n_fields - a->n_values != b->n_fields - b->n_values)
 		return false;
 	for (size_t i = 0; i < a->n_fields - a->n_values; i++) {
-		const struct hist_field *x = a->fields[a->n_values + i], *y = b->fields[b->n_values + i];
+		const struct hist_field *x = a->fields[a->n_values + i],
+					*y = b->fields[b->n_values + i];
 
-		if (strcmp(x->type, y->type) != 0 || x->size != y->size || x->is_signed != y->is_signed)
+		if (strcmp(x->type, y->type) != 0 || x->size != y->size ||
+		    x->is_signed != y->is_signed)
 			return false;
 	}
 	return true;
@@ -72,8 +74,8 @@ static const char *inner_text(struct hist *hist, const struct trigger *like, con
 }
 
 /* A histogram on another event, with a variable for its field @name: that variable. */
-static struct hist_field *make_inner(struct hist *hist, const char *system, const char *event_name,
-				     const char *name)
+static struct hist_field *make_inner(struct hist *hist, const char *system,
+				     const char *event_name, const char *name)
 {
 	struct trigger_event *event = trigger_set_find(hist->set, system, event_name);
 	const char *var_name = pool_format(&hist->pool, "synthetic_%s", name), *text;
@@ -103,7 +105,8 @@ static struct hist_field *make_inner(struct hist *hist, const char *system, cons
 
 /* A field of this event, else of the one that is matched. */
 static struct hist_field *find_field(struct hist *hist, const struct hist_doer *doer,
-				     const char *system, const char *event_name, const char *name)
+				     const char *system, const char *event_name,
+				     const char *name)
 {
 	struct hist_copy copy = { 0 };
 	bool own = !system || (strcmp(system, hist->event->group) == 0 &&
@@ -202,7 +205,8 @@ static int make_trace(struct hist *hist, struct hist_doer *doer)
 			return rc;
 	}
 	if (doer->n_params != event->synth->n_fields)
-		return fail(hist, "Param count doesn't match synthetic event field count", event->name);
+		return fail(hist, "Param count doesn't match synthetic event field count",
+			    event->name);
 	return 0;
 }
 
@@ -242,14 +246,17 @@ static int watch(struct hist *hist, struct hist_doer *doer)
 	struct hist_field *var;
 
 	if (doer->watched[0] != '$')
-		return fail(hist, "For onmax(x) or onchange(x), x must be a variable", doer->watched);
+		return fail(hist, "For onmax(x) or onchange(x), x must be a variable",
+			    doer->watched);
 	var = hist_var_in(hist, doer->watched + 1);
 	if (!var)
-		return fail(hist, "Couldn't find onmax or onchange variable", doer->watched + 1);
+		return fail(hist, "Couldn't find onmax or onchange variable",
+			    doer->watched + 1);
 	doer->watched_ref = hist_ref_make(hist, var, NULL, NULL);
 	if (!doer->watched_ref)
 		return -ENOMEM;
-	doer->best = hist_var_make(hist, doer->handler == HIST_ONMAX ? "__max" : "__change", 8, "u64");
+	doer->best = hist_var_make(hist, doer->handler == HIST_ONMAX ? "__max" : "__change", 8,
+				   "u64");
 	if (!doer->best)
 		return trigger_log_at(&hist->set->log, EINVAL,
 				      "Couldn't create onmax or onchange variable", 0);
@@ -263,7 +270,7 @@ int hist_make_doers(struct hist *hist)
 		int rc = doer->watched ? watch(hist, doer) : 0;
 
 		if (rc == 0)
-			rc = doer->action == HIST_TRACE	 ? make_trace(hist, doer)
+			rc = doer->action == HIST_TRACE  ? make_trace(hist, doer)
 			     : doer->action == HIST_SAVE ? make_save(hist, doer)
 							 : make_snapshot(hist, doer);
 		if (rc < 0)

@@ -24,7 +24,8 @@ static int parse_params(struct hist *hist, struct hist_doer *doer, char *params)
 		char *param;
 
 		if (doer->n_params >= SYNTH_FIELDS_MAX)
-			return trigger_log_at(&hist->set->log, EINVAL, "Too many action params", 0);
+			return trigger_log_at(&hist->set->log, EINVAL, "Too many action params",
+					      0);
 		param = text_strip(strsep(&params, ","));
 		if (strlen(param) < 2)
 			return fail(hist, "Invalid action param", param);

@@ -54,8 +54,12 @@ static int parse_modifier(struct hist *hist, const char *field, const char *modi
 		const char *name;
 		unsigned flag;
 	} plain[] = {
-		{ "hex", HIST_HEX },	     { "sym", HIST_SYM },   { "symXoffset", HIST_SYM_OFFSET },
-		{ "syscall", HIST_SYSCALL }, { "log2", HIST_LOG2 }, { "usecs", HIST_USECS },
+		{ "hex", HIST_HEX },
+		{ "sym", HIST_SYM },
+		{ "symXoffset", HIST_SYM_OFFSET },
+		{ "syscall", HIST_SYSCALL },
+		{ "log2", HIST_LOG2 },
+		{ "usecs", HIST_USECS },
 		{ "stacktrace", HIST_STACK },
 	};
 	const char *rest;
@@ -121,8 +125,8 @@ static int find_field(struct hist *hist, const char *name, unsigned *flags,
 }
 
 /* FIELD[.MODIFIER] */
-static int parse_field(struct hist *hist, const char *text, unsigned *flags, const char *var_name,
-		       struct hist_field **ret)
+static int parse_field(struct hist *hist, const char *text, unsigned *flags,
+		       const char *var_name, struct hist_field **ret)
 {
 	const struct trigger_field *field = NULL;
 	char *modifier = pool_text(&hist->pool, text, strlen(text)), *name;
@@ -149,8 +153,8 @@ static int parse_field(struct hist *hist, const char *text, unsigned *flags, con
 	return 0;
 }
 
-static int parse_const(struct hist *hist, const char *text, unsigned *flags, const char *var_name,
-		       struct hist_field **ret)
+static int parse_const(struct hist *hist, const char *text, unsigned *flags,
+		       const char *var_name, struct hist_field **ret)
 {
 	uint64_t value;
 
@@ -165,8 +169,8 @@ static int parse_const(struct hist *hist, const char *text, unsigned *flags, con
 }
 
 /* What stands for $NAME of this very histogram: the text of its field. NULL: no such. */
-static const char *local_field(const struct hist *hist, const char *system, const char *event_name,
-			       const char *name)
+static const char *local_field(const struct hist *hist, const char *system,
+			       const char *event_name, const char *name)
 {
 	const struct hist_text *text = hist->text;
 	char *at;
@@ -276,8 +280,11 @@ static int parse_minus(struct hist *hist, char *text, unsigned flags, const char
 	rc = hist_parse_expr(hist, text, 0, NULL, n_operators, &expr->operand[0]);
 	if (rc < 0)
 		return rc;
+	if (!expr->operand[0])
+		return -EINVAL;
 	if (expr->operand[0]->flags & HIST_STRING)
-		return fail(hist, EINVAL, "String type can not be an operand in expression", text);
+		return fail(hist, EINVAL, "String type can not be an operand in expression",
+			    text);
 	expr->flags |= expr->operand[0]->flags & (HIST_TIME | HIST_USECS);
 	expr->op = '_';
 	*ret = expr;
@@ -351,13 +358,19 @@ int hist_parse_expr(struct hist *hist, char *text, unsigned flags, const char *v
 	rc = hist_parse_expr(hist, text, 0, NULL, n_operators, &left);
 	if (rc < 0)
 		return rc;
+	if (!left)
+		return -EINVAL;
 	if (left->flags & HIST_STRING)
-		return fail(hist, EINVAL, "String type can not be an operand in expression", text);
+		return fail(hist, EINVAL, "String type can not be an operand in expression",
+			    text);
 	rc = hist_parse_expr(hist, behind_op, 0, NULL, n_operators, &right);
 	if (rc < 0)
 		return rc;
+	if (!right)
+		return -EINVAL;
 	if (right->flags & HIST_STRING)
-		return fail(hist, EINVAL, "String type can not be an operand in expression", behind_op);
+		return fail(hist, EINVAL, "String type can not be an operand in expression",
+			    behind_op);
 	expr = hist_field_new(hist, NULL, HIST_EXPR, var_name);
 	if (!expr)
 		return -ENOMEM;

@@ -24,7 +24,8 @@ static bool take_field(struct hist_field *ret, const struct trigger_field *field
 {
 	if (field->form == FIELD_TEXT || field->form == FIELD_FIXED_TEXT) {
 		ret->flags |= HIST_STRING;
-		set_type(ret, field->form == FIELD_TEXT ? SYNTH_TEXT_MAX : field->size, false, field->type);
+		set_type(ret, field->form == FIELD_TEXT ? SYNTH_TEXT_MAX : field->size, false,
+			 field->type);
 		return true;
 	}
 	set_type(ret, field->size, field->is_signed, field->type);
@@ -47,19 +48,19 @@ struct hist_field *hist_field_new(struct hist *hist, const struct trigger_field 
 	ret->var_name = var_name;
 	if (flags & (HIST_EXPR | HIST_ALIAS | HIST_REF))
 		return ret;
-	if (flags & (HIST_HITCOUNT | HIST_CONST))
+	if (flags & (HIST_HITCOUNT | HIST_CONST) ||
+	    (flags & HIST_TIME && !(flags & (HIST_STACK | HIST_LOG2 | HIST_BUCKET))))
 		set_type(ret, 8, false, "u64");
 	else if (flags & HIST_STACK)
 		set_type(ret, STACK_SIZE, false, "unsigned long[]");
 	else if (flags & (HIST_LOG2 | HIST_BUCKET)) {
-		ret->operand[0] = hist_field_new(hist, field, flags & ~(unsigned)(HIST_LOG2 | HIST_BUCKET), NULL);
+		ret->operand[0] = hist_field_new(
+			hist, field, flags & ~(unsigned)(HIST_LOG2 | HIST_BUCKET), NULL);
 		if (!ret->operand[0])
 			return NULL;
 		ret->flags |= ret->operand[0]->flags & HIST_STRING;
 		set_type(ret, ret->operand[0]->size, false, ret->operand[0]->type);
-	} else if (flags & HIST_TIME)
-		set_type(ret, 8, false, "u64");
-	else if (flags & HIST_CPU)
+	} else if (flags & HIST_CPU)
 		set_type(ret, 4, false, "unsigned int");
 	else if (!field || !take_field(ret, field, var_name != NULL))
 		return NULL;
@@ -101,9 +102,15 @@ static const char *modifier_of(unsigned flags)
 		unsigned flag;
 		const char *name;
 	} names[] = {
-		{ HIST_HEX, "hex" },	     { HIST_SYM, "sym" },	{ HIST_SYM_OFFSET, "sym-offset" },
-		{ HIST_EXECNAME, "execname" }, { HIST_SYSCALL, "syscall" }, { HIST_LOG2, "log2" },
-		{ HIST_BUCKET, "buckets" },  { HIST_USECS, "usecs" },	{ HIST_PERCENT, "percent" },
+		{ HIST_HEX, "hex" },
+		{ HIST_SYM, "sym" },
+		{ HIST_SYM_OFFSET, "sym-offset" },
+		{ HIST_EXECNAME, "execname" },
+		{ HIST_SYSCALL, "syscall" },
+		{ HIST_LOG2, "log2" },
+		{ HIST_BUCKET, "buckets" },
+		{ HIST_USECS, "usecs" },
+		{ HIST_PERCENT, "percent" },
 		{ HIST_GRAPH, "graph" },
 	};
 

@@ -3,10 +3,10 @@
 
 /* A histogram as the trigger file lists it. */
 
+#include "engine/trigger/field.h"
 #include "engine/trigger/hist.h"
 #include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_text.h"
-#include "engine/trigger/field.h"
 #include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 
@@ -17,7 +17,8 @@ static void list_keys(const struct hist *hist, struct text *out)
 
 		text_add(out, "%s", i > hist->n_values ? "," : "keys=");
 		if (key->flags & HIST_STACK)
-			text_add(out, "%s%s", hist_field_name(key), key->field ? ".stacktrace" : "");
+			text_add(out, "%s%s", hist_field_name(key),
+				 key->field ? ".stacktrace" : "");
 		else
 			hist_field_text(key, out);
 	}
@@ -69,7 +70,8 @@ static void list_doer(const struct hist_doer *doer, struct text *out)
 	if (doer->handler == HIST_ONMATCH)
 		text_add(out, ":onmatch(%s.%s).", doer->system, doer->event_name);
 	else
-		text_add(out, ":%s(%s).", doer->handler == HIST_ONMAX ? "onmax" : "onchange", doer->watched);
+		text_add(out, ":%s(%s).", doer->handler == HIST_ONMAX ? "onmax" : "onchange",
+			 doer->watched);
 	text_add(out, "%s(", doer->word);
 	if (doer->synth) {
 		text_add(out, "%s", doer->synth);

@@ -24,8 +24,8 @@ static int fail(struct hist *hist, int code, const char *text, const char *token
 static int add_value(struct hist *hist, char *text, const char *var_name)
 {
 	static const unsigned not_var = HIST_GRAPH | HIST_PERCENT | HIST_BUCKET | HIST_LOG2;
-	static const unsigned not_value = HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL | HIST_STACK | HIST_LOG2 |
-					  HIST_BUCKET;
+	static const unsigned not_value = HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL |
+					  HIST_STACK | HIST_LOG2 | HIST_BUCKET;
 	char *copy = var_name ? text : pool_text(&hist->pool, text, strlen(text));
 	struct hist_field *field;
 	unsigned n_operators = 0;
@@ -33,7 +33,8 @@ static int add_value(struct hist *hist, char *text, const char *var_name)
 
 	if (!copy)
 		return -ENOMEM;
-	rc = hist_parse_expr(hist, copy, var_name ? HIST_VAR : 0, var_name, &n_operators, &field);
+	rc = hist_parse_expr(hist, copy, var_name ? HIST_VAR : 0, var_name, &n_operators,
+			     &field);
 	if (rc < 0)
 		return rc;
 	if (field->flags & (var_name ? not_var : not_value))
@@ -115,7 +116,8 @@ static int parse_key(struct hist *hist, const char *text, struct hist_field **re
 	if (rc < 0)
 		return rc;
 	if (uses_vars(*ret))
-		return fail(hist, EINVAL, "Using variable references in keys not supported", text);
+		return fail(hist, EINVAL, "Using variable references in keys not supported",
+			    text);
 	if ((*ret)->flags & HIST_STACK && strstr(text, ".stacktrace") &&
 	    (!(*ret)->field || (*ret)->field->form != FIELD_STACK))
 		return fail(hist, EINVAL, "Invalid field modifier", text);
@@ -234,8 +236,8 @@ static int parse(struct hist *hist, char *text)
 	return rc;
 }
 
-struct hist *hist_make(struct trigger_set *set, struct trigger_event *event, char *text, bool removes,
-		       int *ret_rc)
+struct hist *hist_make(struct trigger_set *set, struct trigger_event *event, char *text,
+		       bool removes, int *ret_rc)
 {
 	struct hist *hist = calloc(1, sizeof(*hist));
 

@@ -9,8 +9,8 @@
 #include "engine/trigger/hist.h"
 
 /* @text is cut. NULL: *ret_rc says why. */
-struct hist *hist_make(struct trigger_set *set, struct trigger_event *event, char *text, bool removes,
-		       int *ret_rc);
+struct hist *hist_make(struct trigger_set *set, struct trigger_event *event, char *text,
+		       bool removes, int *ret_rc);
 /* Its inner histograms stay: hist_undo_doers() takes them away. NULL is fine. */
 void hist_free(struct hist *hist);
 

@@ -26,10 +26,11 @@ struct sums {
 	uint64_t total[HIST_VALUES_MAX], max[HIST_VALUES_MAX];
 };
 
-static void name_address(const struct trigger_set *set, uint64_t address, bool with_offset, char *ret,
-			 size_t size)
+static void name_address(const struct trigger_set *set, uint64_t address, bool with_offset,
+			 char *ret, size_t size)
 {
-	if (!set->out->symbol || !set->out->symbol(set->out_ctx, address, with_offset, ret, size))
+	if (!set->out->symbol ||
+	    !set->out->symbol(set->out_ctx, address, with_offset, ret, size))
 		snprintf(ret, size, "0x%" PRIx64, address);
 }
 
@@ -62,7 +63,8 @@ static bool is_frames(const struct hist_field *field)
 }
 
 /* What the target chose, in @width columns at least. */
-static void add_chosen(const struct trigger_set *set, const char *chosen, int width, struct text *out)
+static void add_chosen(const struct trigger_set *set, const char *chosen, int width,
+		       struct text *out)
 {
 	char escaped[ESCAPE_BYTE_MAX * SYNTH_TEXT_MAX + 1];
 	size_t len = strnlen(chosen, SYNTH_TEXT_MAX);
@@ -89,7 +91,8 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 		text_add(out, "%" PRIx64, value);
 	else if (field->flags & (HIST_SYM | HIST_SYM_OFFSET)) {
 		name_address(set, value, field->flags & HIST_SYM_OFFSET, name, sizeof(name));
-		text_add(out, "[%" PRIx64 "] %-*s", value, field->flags & HIST_SYM ? 45 : 55, name);
+		text_add(out, "[%" PRIx64 "] %-*s", value, field->flags & HIST_SYM ? 45 : 55,
+			 name);
 	} else if (field->flags & HIST_EXECNAME) {
 		add_chosen(set, comm, 16, out);
 		text_add(out, "[%10" PRIu64 "]", value);
@@ -143,8 +146,8 @@ static const char *value_name(const struct hist_field *field, char *spelt, size_
 	return spelt;
 }
 
-static void print_value(const struct hist_field *field, uint64_t value, uint64_t total, uint64_t max,
-			struct text *out)
+static void print_value(const struct hist_field *field, uint64_t value, uint64_t total,
+			uint64_t max, struct text *out)
 {
 	char spelt[3 * 64 + 4];
 	const char *name = value_name(field, spelt, sizeof(spelt));
@@ -152,7 +155,8 @@ static void print_value(const struct hist_field *field, uint64_t value, uint64_t
 	char bar[BAR + 1];
 
 	if (field->flags & HIST_PERCENT)
-		text_add(out, " %s (%%): %3" PRIu64 ".%02" PRIu64, name, part / 100, part % 100);
+		text_add(out, " %s (%%): %3" PRIu64 ".%02" PRIu64, name, part / 100,
+			 part % 100);
 	else if (field->flags & HIST_GRAPH) {
 		size_t len = (uint32_t)(part * BAR) / 10000;
 
@@ -166,7 +170,8 @@ static void print_value(const struct hist_field *field, uint64_t value, uint64_t
 		text_add(out, " %s: %10" PRIu64, name, value);
 }
 
-static void print_saved(const struct hist *hist, const struct hist_entry *entry, struct text *out)
+static void print_saved(const struct hist *hist, const struct hist_entry *entry,
+			struct text *out)
 {
 	for (size_t i = 0; i < hist->n_saved; i++) {
 		const struct hist_copy *saved = &hist->saved[i];
@@ -174,7 +179,8 @@ static void print_saved(const struct hist *hist, const struct hist_entry *entry,
 
 		if (saved->from->flags & HIST_STRING) {
 			text_add(out, "  %s: ", saved->var->var_name);
-			add_chosen(hist->set, var->bytes ? (const char *)var->bytes : "(null)", 32, out);
+			add_chosen(hist->set, var->bytes ? (const char *)var->bytes : "(null)",
+				   32, out);
 		} else
 			text_add(out, "  %s: %10" PRIu64, saved->var->var_name, var->number);
 	}
@@ -196,7 +202,8 @@ static void print_entry(const struct hist *hist, const struct hist_entry *entry,
 
 		if (doer->handler == HIST_ONMATCH || doer->action == HIST_SNAPSHOT)
 			continue;
-		text_add(out, "\n\t%s: %10" PRIu64, doer->handler == HIST_ONMAX ? "max" : "changed",
+		text_add(out, "\n\t%s: %10" PRIu64,
+			 doer->handler == HIST_ONMAX ? "max" : "changed",
 			 entry->vars[doer->best->var].number);
 		print_saved(hist, entry, out);
 	}
@@ -211,8 +218,8 @@ static void print_snapshot(const struct hist *hist, struct text *out)
 		return;
 	text_add(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n");
 	text_add(out, "\ttriggering value { %s(%s) }: %10" PRIu64,
-		 track->doer->handler == HIST_ONMAX ? "onmax" : "onchange", track->doer->watched,
-		 track->value);
+		 track->doer->handler == HIST_ONMAX ? "onmax" : "onchange",
+		 track->doer->watched, track->value);
 	text_add(out, "\ttriggered by event with key: ");
 	print_key(hist, track->key, track->comm, out);
 	text_add(out, "\n");
@@ -237,7 +244,9 @@ void hist_print(struct trigger_set *set, const struct trigger *trigger, struct t
 	for (size_t i = 0; sorted && i < hist->map.n; i++)
 		print_entry(hist, sorted[i], &sums, out);
 	print_snapshot(hist, out);
-	text_add(out, "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %zu\n    Dropped: %" PRIu64 "\n",
+	text_add(out,
+		 "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %zu\n    Dropped: %" PRIu64
+		 "\n",
 		 hist->map.hits, hist->map.n, hist->map.drops);
 	free(sorted);
 }

@@ -19,7 +19,8 @@ static void make_key(const struct hist_run *run, uint8_t *key)
 		struct synth_value value = hist_value(run, field);
 
 		if (value.bytes)
-			memcpy(key + field->offset, value.bytes, value.len < field->size ? value.len : field->size);
+			memcpy(key + field->offset, value.bytes,
+			       value.len < field->size ? value.len : field->size);
 		else
 			memcpy(key + field->offset, &value.number, sizeof(value.number));
 	}
@@ -53,8 +54,8 @@ static void set_var(struct hist_entry *entry, unsigned number, const struct synt
 	hist_var_set(&entry->vars[number], value->number, value->bytes, value->len);
 }
 
-static void copy(const struct hist_run *run, struct hist_entry *entry, const struct hist_copy *copies,
-		 size_t n)
+static void copy(const struct hist_run *run, struct hist_entry *entry,
+		 const struct hist_copy *copies, size_t n)
 {
 	for (size_t i = 0; i < n; i++) {
 		struct synth_value value = hist_value(run, copies[i].from);
@@ -107,7 +108,8 @@ static void take_snapshot(const struct hist_run *run, const struct hist_doer *do
 	run->set->out->snapshot(run->set->out_ctx);
 }
 
-static void act(const struct hist_run *run, const struct hist_doer *doer, struct hist_entry *entry)
+static void act(const struct hist_run *run, const struct hist_doer *doer,
+		struct hist_entry *entry)
 {
 	if (doer->handler != HIST_ONMATCH) {
 		uint64_t value = run->refs[doer->watched_ref->ref].number;

@@ -24,8 +24,9 @@ static bool same_source(const struct trigger_field *a, const struct trigger_fiel
 
 static bool same_field(const struct hist_field *a, const struct hist_field *b)
 {
-	return a->flags == b->flags && same_source(a->field, b->field) && a->offset == b->offset &&
-	       a->size == b->size && a->is_signed == b->is_signed && same_text(a->var_name, b->var_name);
+	return a->flags == b->flags && same_source(a->field, b->field) &&
+	       a->offset == b->offset && a->size == b->size && a->is_signed == b->is_signed &&
+	       same_text(a->var_name, b->var_name);
 }
 
 static bool same_doer(const struct hist_doer *a, const struct hist_doer *b)
@@ -42,8 +43,8 @@ static bool same_doer(const struct hist_doer *a, const struct hist_doer *b)
 
 static bool same_hist(const struct hist *a, const struct hist *b)
 {
-	if (a->n_values != b->n_values || a->n_fields != b->n_fields || a->n_sorts != b->n_sorts ||
-	    a->n_doers != b->n_doers)
+	if (a->n_values != b->n_values || a->n_fields != b->n_fields ||
+	    a->n_sorts != b->n_sorts || a->n_doers != b->n_doers)
 		return false;
 	for (size_t i = 0; i < a->n_fields; i++)
 		if (!same_field(a->fields[i], b->fields[i]))

@@ -29,8 +29,8 @@ static int compare_keys(const struct order *order, const struct hist_entry *a,
 	if (key->flags & HIST_STACK)
 		return 0;
 	if (field && (field->form == FIELD_TEXT || field->form == FIELD_FIXED_TEXT))
-		return strncmp((const char *)a->key + key->offset, (const char *)b->key + key->offset,
-			       SYNTH_TEXT_MAX);
+		return strncmp((const char *)a->key + key->offset,
+			       (const char *)b->key + key->offset, SYNTH_TEXT_MAX);
 	memcpy(&x, a->key + key->offset, sizeof(x));
 	memcpy(&y, b->key + key->offset, sizeof(y));
 	x = filter_extend(x, size, is_signed);
@@ -40,7 +40,8 @@ static int compare_keys(const struct order *order, const struct hist_entry *a,
 	return (x > y) - (x < y);
 }
 
-static int compare(const struct order *order, const struct hist_entry *a, const struct hist_entry *b)
+static int compare(const struct order *order, const struct hist_entry *a,
+		   const struct hist_entry *b)
 {
 	int ret;
 
@@ -104,13 +105,15 @@ static void heap_sort(const struct order *order, struct hist_entry **e, size_t n
 
 static int by_bytes(const void *a, const void *b, void *size)
 {
-	return memcmp((*(struct hist_entry *const *)a)->key, (*(struct hist_entry *const *)b)->key,
-		      *(size_t *)size);
+	return memcmp((*(struct hist_entry *const *)a)->key,
+		      (*(struct hist_entry *const *)b)->key, *(size_t *)size);
 }
 
 static struct order order_of(const struct hist *hist, const struct hist_sort *sort)
 {
-	struct order order = { .hist = hist, .value = sort->value, .descending = sort->descending };
+	struct order order = { .hist = hist,
+			       .value = sort->value,
+			       .descending = sort->descending };
 	unsigned left = sort->value;
 
 	for (size_t i = 0; i < hist->n_fields; i++)

@@ -44,8 +44,8 @@ static int parse_assignment(struct trigger_log *log, struct pool *pool, char *it
 		const char *prefix;
 		char **to;
 	} texts[] = {
-		{ "key=", &ret->keys },	   { "keys=", &ret->keys }, { "val=", &ret->vals },
-		{ "vals=", &ret->vals },   { "values=", &ret->vals }, { "sort=", &ret->sort },
+		{ "key=", &ret->keys },  { "keys=", &ret->keys },   { "val=", &ret->vals },
+		{ "vals=", &ret->vals }, { "values=", &ret->vals }, { "sort=", &ret->sort },
 		{ "name=", &ret->name },
 	};
 	const char *rest;
@@ -67,7 +67,8 @@ static int parse_assignment(struct trigger_log *log, struct pool *pool, char *it
 	return keep(pool, item, &ret->vars[ret->n_vars++]);
 }
 
-static int parse_item(struct trigger_log *log, struct pool *pool, char *item, struct hist_text *ret)
+static int parse_item(struct trigger_log *log, struct pool *pool, char *item,
+		      struct hist_text *ret)
 {
 	const char *assign = strchr(item, '=');
 
@@ -92,7 +93,8 @@ static int parse_item(struct trigger_log *log, struct pool *pool, char *item, st
 	return 0;
 }
 
-int hist_text_parse(struct trigger_log *log, struct pool *pool, char *text, struct hist_text *ret)
+int hist_text_parse(struct trigger_log *log, struct pool *pool, char *text,
+		    struct hist_text *ret)
 {
 	char *item;
 
@@ -109,7 +111,8 @@ int hist_text_parse(struct trigger_log *log, struct pool *pool, char *text, stru
 }
 
 /* One item. */
-static int cut_vars(struct trigger_log *log, struct pool *pool, struct hist_text *text, char *item)
+static int cut_vars(struct trigger_log *log, struct pool *pool, struct hist_text *text,
+		    char *item)
 {
 	for (size_t i = 0; i < HIST_VARS_MAX; i++) {
 		char *expr = strsep(&item, ","), *name;
@@ -120,7 +123,8 @@ static int cut_vars(struct trigger_log *log, struct pool *pool, struct hist_text
 		if (!expr)
 			return trigger_log_token(log, EINVAL, "Malformed assignment", name);
 		if (text->n_defined == HIST_VARS_MAX)
-			return trigger_log_token(log, EINVAL, "Too many variables defined", name);
+			return trigger_log_token(log, EINVAL, "Too many variables defined",
+						 name);
 		text->var_names[text->n_defined] = pool_text(pool, name, strlen(name));
 		text->var_exprs[text->n_defined] = pool_text(pool, expr, strlen(expr));
 		if (!text->var_names[text->n_defined] || !text->var_exprs[text->n_defined])

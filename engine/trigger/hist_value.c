@@ -72,8 +72,9 @@ static struct synth_value stack_of(const struct hist_run *run, const struct hist
 	struct synth_value value = { 0 };
 	size_t n;
 
-	value.bytes = field_stack(field->field && field->field->form == FIELD_STACK ? field->field : NULL,
-				  run->record, &n);
+	value.bytes = field_stack(
+		field->field && field->field->form == FIELD_STACK ? field->field : NULL,
+		run->record, &n);
 	value.len = (n < STACK_ENTRIES ? n : STACK_ENTRIES) * sizeof(uint64_t);
 	return value;
 }
@@ -81,7 +82,8 @@ static struct synth_value stack_of(const struct hist_run *run, const struct hist
 static struct synth_value plain(const struct hist_run *run, const struct hist_field *field)
 {
 	if (field->flags & (HIST_REF | HIST_ALIAS))
-		return run->refs[field->flags & HIST_ALIAS ? field->operand[0]->ref : field->ref];
+		return run
+			->refs[field->flags & HIST_ALIAS ? field->operand[0]->ref : field->ref];
 	if (field->flags & HIST_CONST)
 		return number(field->constant);
 	if (field->flags & HIST_HITCOUNT)
@@ -89,8 +91,9 @@ static struct synth_value plain(const struct hist_run *run, const struct hist_fi
 	if (field->flags & HIST_STACK)
 		return stack_of(run, field);
 	if (field->flags & HIST_TIME)
-		return number(run->hist->in_usecs && counts_ns(run->set) ? run->record->time / 1000
-								       : run->record->time);
+		return number(run->hist->in_usecs && counts_ns(run->set)
+				      ? run->record->time / 1000
+				      : run->record->time);
 	if (field->flags & HIST_CPU)
 		return number(run->record->cpu);
 	if (field->flags & HIST_STRING)
@@ -113,6 +116,7 @@ struct synth_value hist_value(const struct hist_run *run, const struct hist_fiel
 		return number(-left);
 	right = hist_value(run, field->operand[1]).number;
 	return number(hist_compute(field->op, left,
-				   field->operand[1]->multiplier ? field->operand[1]->constant : right,
+				   field->operand[1]->multiplier ? field->operand[1]->constant
+								 : right,
 				   field->operand[1]->multiplier));
 }

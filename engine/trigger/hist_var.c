@@ -25,7 +25,8 @@ struct hist_field *hist_var_in(const struct hist *hist, const char *name)
 static struct hist_field *var_of_event(const struct trigger_event *event, const char *name)
 {
 	for (const struct trigger *t = event->triggers; t; t = t->next) {
-		struct hist_field *var = t->kind == TRIGGER_HIST ? hist_var_in(t->hist, name) : NULL;
+		struct hist_field *var =
+			t->kind == TRIGGER_HIST ? hist_var_in(t->hist, name) : NULL;
 
 		if (var)
 			return var;
@@ -95,7 +96,8 @@ struct hist_field *hist_var_find(struct hist *hist, const char *system, const ch
 	struct hist_field *var = NULL;
 
 	if (system && event_name) {
-		const struct trigger_event *event = trigger_set_find(hist->set, system, event_name);
+		const struct trigger_event *event =
+			trigger_set_find(hist->set, system, event_name);
 
 		return event ? var_of_event(event, name) : NULL;
 	}
@@ -141,7 +143,8 @@ struct hist_field *hist_ref_make(struct hist *hist, const struct hist_field *var
 	ref->size = var->size;
 	ref->is_signed = var->is_signed;
 	ref->flags |= var->flags & (HIST_TIME | HIST_USECS | HIST_STRING | HIST_STACK);
-	ref->name = var->var_name ? pool_text(&hist->pool, var->var_name, strlen(var->var_name)) : "";
+	ref->name = var->var_name ? pool_text(&hist->pool, var->var_name, strlen(var->var_name))
+				  : "";
 	ref->type = pool_text(&hist->pool, var->type, strlen(var->type));
 	if (system)
 		ref->system = pool_text(&hist->pool, system, strlen(system));

@@ -20,9 +20,10 @@ struct trigger_log_entry {
 };
 
 struct trigger_log {
-	size_t n;                                           /* ever */
-	struct trigger_log_entry entries[TRIGGER_LOG_MAX]; /* entry i is at i % TRIGGER_LOG_MAX */
-	char *location, *command;                           /* of the command at work */
+	size_t n; /* ever */
+	struct trigger_log_entry
+		entries[TRIGGER_LOG_MAX]; /* entry i is at i % TRIGGER_LOG_MAX */
+	char *location, *command;         /* of the command at work */
 };
 
 /* What errors are from now on about. Short memory: they are told without. */

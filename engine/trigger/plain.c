@@ -28,7 +28,8 @@ static struct trigger *find_like(const struct trigger *trigger)
 }
 
 /* [N] or SYS:EVENT[:N], and the filter behind it. */
-static int cut(struct trigger_command *command, bool target, char **ret_param, char **ret_filter)
+static int cut(struct trigger_command *command, bool target, char **ret_param,
+	       char **ret_filter)
 {
 	char *param = command->param, *filter;
 
@@ -47,7 +48,8 @@ static int cut(struct trigger_command *command, bool target, char **ret_param, c
 	return 0;
 }
 
-static int find_target(struct trigger_command *command, char **param, struct trigger_event **ret)
+static int find_target(struct trigger_command *command, char **param,
+		       struct trigger_event **ret)
 {
 	char *group = strsep(param, ":"), *name;
 

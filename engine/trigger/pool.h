@@ -19,7 +19,8 @@ struct pool {
 /* NULL when memory is short; so with the others. */
 void *pool_get(struct pool *pool, size_t size);
 char *pool_text(struct pool *pool, const char *text, size_t len);
-__attribute__((format(printf, 2, 3))) char *pool_format(struct pool *pool, const char *fmt, ...);
+__attribute__((format(printf, 2, 3))) char *pool_format(struct pool *pool, const char *fmt,
+							...);
 /* What @from has is @pool's from now on. */
 void pool_join(struct pool *pool, struct pool *from);
 void pool_free(struct pool *pool);

@@ -44,13 +44,14 @@ struct trigger_out {
 };
 
 struct trigger_set {
-	struct trigger_event **events; /* synthetic ones, too: in the order in which they came */
+	struct trigger_event *
+		*events; /* synthetic ones, too: in the order in which they came */
 	size_t n_events;
 	struct trigger_log log;
 	bool escapes; /* strings that hist files show: \\ooo for what could drive a terminal; else raw */
 	bool tracing_on;
-	bool has_snapshot; /* room for one */
-	const char *clock; /* the name of the one that was chosen */
+	bool has_snapshot;       /* room for one */
+	const char *clock;       /* the name of the one that was chosen */
 	struct hist **var_hists; /* histograms that have or use variables */
 	size_t n_var_hists;
 	struct trigger **named; /* triggers of histograms with a name */
@@ -75,13 +76,15 @@ struct trigger_event *trigger_set_find(const struct trigger_set *set, const char
 				       const char *name);
 
 /* The files of an event. Texts may hold anything; those of 4096 bytes and more are too long. */
-int trigger_write(struct trigger_set *set, struct trigger_event *event, const char *text, size_t len);
+int trigger_write(struct trigger_set *set, struct trigger_event *event, const char *text,
+		  size_t len);
 /* Opening "trigger" with O_TRUNC. */
 void trigger_truncate(struct trigger_set *set, struct trigger_event *event);
 void trigger_read(const struct trigger_event *event, struct text *out);
 void trigger_read_hist(struct trigger_set *set, struct trigger_event *event, struct text *out);
 int trigger_write_enable(struct trigger_event *event, const char *text, size_t len);
-int trigger_write_filter(struct trigger_set *set, struct trigger_event *event, const char *text);
+int trigger_write_filter(struct trigger_set *set, struct trigger_event *event,
+			 const char *text);
 
 /* Choose a clock. -EINVAL: there is none of that name. */
 int trigger_set_clock(struct trigger_set *set, const char *name);

@@ -19,8 +19,8 @@
 /* Numbers of events: those below are the kernel's own. */
 #define FIRST_TYPE 1000
 
-static const char *const clocks[] = { "local", "global",  "counter", "uptime", "perf",
-				      "mono",  "mono_raw", "boot",    "tai",	"x86-tsc" };
+static const char *const clocks[] = { "local", "global",   "counter", "uptime", "perf",
+				      "mono",  "mono_raw", "boot",    "tai",    "x86-tsc" };
 
 int trigger_set_clock(struct trigger_set *set, const char *name)
 {
@@ -108,7 +108,8 @@ void events_remove(struct trigger_set *set, struct trigger_event *event)
 
 	while (set->events[i] != event)
 		i++;
-	memmove(set->events + i, set->events + i + 1, (--set->n_events - i) * sizeof(*set->events));
+	memmove(set->events + i, set->events + i + 1,
+		(--set->n_events - i) * sizeof(*set->events));
 	event_free(event);
 }
 

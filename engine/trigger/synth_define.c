@@ -62,7 +62,8 @@ static struct spec_probe *describe(const char *name, const struct synth *synth)
 	return NULL;
 }
 
-static int define(struct trigger_set *set, const char *name, struct pool *pool, struct synth *synth)
+static int define(struct trigger_set *set, const char *name, struct pool *pool,
+		  struct synth *synth)
 {
 	struct spec_probe *probe = describe(name, synth);
 	struct trigger_event *event = NULL;
@@ -80,10 +81,10 @@ static int define(struct trigger_set *set, const char *name, struct pool *pool, 
 		to->type = from->kernel_type;
 		to->size = from->size;
 		to->is_signed = from->is_signed;
-		to->form = from->is_stack	? FIELD_STACK
-			   : from->is_dynamic	? FIELD_TEXT
-			   : from->is_string	? FIELD_FIXED_TEXT
-						: FIELD_NUMBER;
+		to->form = from->is_stack     ? FIELD_STACK
+			   : from->is_dynamic ? FIELD_TEXT
+			   : from->is_string  ? FIELD_FIXED_TEXT
+					      : FIELD_NUMBER;
 	}
 	/* Its texts live as long as it does. */
 	pool_join(&event->pool, pool);
@@ -115,7 +116,7 @@ static bool is_busy(const struct trigger_event *event)
 	return event->synth->n_users || event->is_on || event->triggers;
 }
 
-static int delete(struct trigger_set *set, const char *name)
+static int delete (struct trigger_set *set, const char *name)
 {
 	struct trigger_event *event = synth_find(set, name);
 
@@ -160,7 +161,7 @@ static int run_line(struct trigger_set *set, char *line)
 	if (fields)
 		*fields++ = '\0';
 	if (*line == '!')
-		return delete(set, line + 1);
+		return delete (set, line + 1);
 	return fields ? create(set, line, text_skip(fields)) : synth_form_error(set);
 }
 
@@ -189,7 +190,7 @@ static int run_dynamic(struct trigger_set *set, char *line)
 						"Command must be of the form: s or "
 						"-:[synthetic/]<name> field[;field] ...",
 						0);
-	return removes ? delete(set, name) : create(set, name, text_skip(fields));
+	return removes ? delete (set, name) : create(set, name, text_skip(fields));
 }
 
 static int each_line(struct trigger_set *set, const char *text, size_t len,

@@ -12,7 +12,7 @@
 
 /* Where the fields of a record begin, and what one takes at least. */
 #define FIRST_FIELD 8
-#define WORD	    8
+#define WORD        8
 
 static void list(const struct trigger_set *set, const char *before, struct text *out)
 {
@@ -72,10 +72,11 @@ void synth_format(const struct trigger_event *event, struct text *out)
 	unsigned at = FIRST_FIELD;
 
 	text_add(out, "name: %s\nID: %u\nformat:\n", event->name, event->type);
-	text_add(out, "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		      "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		      "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		      "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
+	text_add(out,
+		 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
 	for (size_t i = 0; i < synth->n_fields; i++) {
 		const struct synth_field *field = &synth->fields[i];
 

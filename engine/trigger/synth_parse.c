@@ -21,10 +21,23 @@ static const struct {
 	const char *name;
 	unsigned size;
 } types[] = {
-	{ "s64", 8 },  { "u64", 8 },  { "s32", 4 }, { "u32", 4 },	   { "s16", 2 },
-	{ "u16", 2 },  { "s8", 1 },   { "u8", 1 },  { "char", 1 },	   { "unsigned char", 1 },
-	{ "int", 4 },  { "long", 8 }, { "bool", 1 }, { "unsigned int", 4 }, { "unsigned long", 8 },
-	{ "pid_t", 4 }, { "gfp_t", 4 },
+	{ "s64", 8 },
+	{ "u64", 8 },
+	{ "s32", 4 },
+	{ "u32", 4 },
+	{ "s16", 2 },
+	{ "u16", 2 },
+	{ "s8", 1 },
+	{ "u8", 1 },
+	{ "char", 1 },
+	{ "unsigned char", 1 },
+	{ "int", 4 },
+	{ "long", 8 },
+	{ "bool", 1 },
+	{ "unsigned int", 4 },
+	{ "unsigned long", 8 },
+	{ "pid_t", 4 },
+	{ "gfp_t", 4 },
 };
 
 bool synth_is_name(const char *name)
@@ -114,14 +127,16 @@ static int parse_field(struct trigger_set *set, struct pool *pool, struct synth_
 		return trigger_log_token(&set->log, EINVAL, "Illegal name", name);
 	rc = settle_type(pool, field);
 	if (rc == -EINVAL && array)
-		return trigger_log_token(&set->log, EINVAL, "Invalid array specification", name);
+		return trigger_log_token(&set->log, EINVAL, "Invalid array specification",
+					 name);
 	if (rc == -EINVAL || rc == -ENOENT)
 		return trigger_log_token(&set->log, EINVAL, "Invalid type", type);
 	return rc;
 }
 
 /* The fields between two semicolons: there may be several. */
-static int parse_part(struct trigger_set *set, struct pool *pool, struct synth *synth, char *part)
+static int parse_part(struct trigger_set *set, struct pool *pool, struct synth *synth,
+		      char *part)
 {
 	char *words[SPLIT_MAX];
 	size_t n = 0, used = 0;
@@ -143,7 +158,8 @@ static int parse_part(struct trigger_set *set, struct pool *pool, struct synth *
 	return 0;
 }
 
-int synth_parse_fields(struct trigger_set *set, struct pool *pool, struct synth *synth, char *fields)
+int synth_parse_fields(struct trigger_set *set, struct pool *pool, struct synth *synth,
+		       char *fields)
 {
 	char *part;
 

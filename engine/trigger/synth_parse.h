@@ -11,7 +11,8 @@
 struct pool;
 
 /* @fields is "TYPE FIELD; ..."; texts come from @pool. */
-int synth_parse_fields(struct trigger_set *set, struct pool *pool, struct synth *synth, char *fields);
+int synth_parse_fields(struct trigger_set *set, struct pool *pool, struct synth *synth,
+		       char *fields);
 /* Letters, digits and _, no digit first. */
 bool synth_is_name(const char *name);
 int synth_form_error(struct trigger_set *set);

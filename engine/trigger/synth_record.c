@@ -20,7 +20,7 @@ static void put_bytes(struct event_record *record, uint32_t at, const void *byte
 {
 	uint32_t from = (record->data_len + 7) & ~7U, word;
 
-	if (len)
+	if (bytes && len)
 		memcpy(record->data + from, bytes, len);
 	if (ends)
 		record->data[from + len++] = '\0';
@@ -100,7 +100,8 @@ void synth_text(const struct trigger_set *set, const struct trigger_event *event
 		size_t len;
 
 		/* Behind a stack a line begins. */
-		text_add(out, "%s%s=", i && !synth->fields[i - 1].is_stack ? " " : "", field->name);
+		text_add(out, "%s%s=", i && !synth->fields[i - 1].is_stack ? " " : "",
+			 field->name);
 		if (field->is_stack)
 			add_stack(set, of, record, out);
 		else if (field->is_string) {

@@ -14,7 +14,8 @@
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 
-struct trigger *trigger_new(struct trigger_event *event, const char *word, enum trigger_kind kind)
+struct trigger *trigger_new(struct trigger_event *event, const char *word,
+			    enum trigger_kind kind)
 {
 	struct trigger *trigger = calloc(1, sizeof(*trigger));
 

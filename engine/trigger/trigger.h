@@ -56,7 +56,8 @@ struct trigger_command {
 	char *param;   /* NULL: none; may be cut in pieces */
 };
 
-struct trigger *trigger_new(struct trigger_event *event, const char *word, enum trigger_kind kind);
+struct trigger *trigger_new(struct trigger_event *event, const char *word,
+			    enum trigger_kind kind);
 /* With its filter, not its histogram. NULL is fine. */
 void trigger_free(struct trigger *trigger);
 /* "if EXPR", NULL for none, of @trigger's event. */

@@ -98,7 +98,7 @@ static bool skip_byte(const char **have, const char **want)
 	if (w[0] == 0xef && w[1] >= 0x9e && w[1] <= 0x9f) {
 		uint8_t byte = (uint8_t)((w[1] & 1) << 6 | (w[2] & 0x3f) | 0x80);
 
-		if ((uint8_t)**have != byte)
+		if ((uint8_t) * *have != byte)
 			return false;
 		*want += 3;
 	} else {

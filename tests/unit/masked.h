@@ -12,10 +12,10 @@
 struct hits;
 
 struct masked {
-	const struct hits *hits;	/* of the last run; NULL: there was none */
+	const struct hits *hits;        /* of the last run; NULL: there was none */
 	const struct hits *const *runs; /* of all, the first one first */
 	unsigned n_runs;
-	bool digits;	/* numbers are not compared */
+	bool digits;    /* numbers are not compared */
 	bool unordered; /* nor is the order of lines */
 };
 

@@ -96,13 +96,14 @@ static void define(struct row *row)
 	row->trace.set = row->set;
 	assert_non_null(row->table);
 	assert_non_null(row->set);
-	json_array_foreach(json_object_get(row->json, "defs"), i, def) {
+	json_array_foreach(json_object_get(row->json, "defs"), i, def)
+	{
 		const char *text = json_string_value(def), *args = strstr(text, ")@");
 		const struct spec_probe *probe;
 		char line[4096];
 
-		snprintf(line, sizeof(line), "%.*s /bin/t:0x%zx%s", (int)strcspn(text, " "), text,
-			 0x1000 + 16 * i, args + 2);
+		snprintf(line, sizeof(line), "%.*s /bin/t:0x%zx%s", (int)strcspn(text, " "),
+			 text, 0x1000 + 16 * i, args + 2);
 		ubp_err_reset(&err);
 		if (spec_table_write(row->table, line, strlen(line), &err) < 0)
 			fail_msg("%s: %s", line, err.text);
@@ -110,8 +111,9 @@ static void define(struct row *row)
 		/* An event may have several probes. */
 		event = trigger_set_find(row->set, probe->group, probe->event);
 		if (!event)
-			assert_int_equal(
-				trigger_set_add(row->set, probe->group, probe->event, probe, &event), 0);
+			assert_int_equal(trigger_set_add(row->set, probe->group, probe->event,
+							 probe, &event),
+					 0);
 		assert_true(i < EVENTS_MAX);
 		row->events[i] = event;
 	}
@@ -136,7 +138,8 @@ static struct trigger_event *event_of_file(struct row *row, const char *path, co
 	size_t len = strlen(path), tail = strlen(file);
 	char event[256];
 
-	if (strncmp(path, "events/", 7) != 0 || len < tail || strcmp(path + len - tail, file) != 0)
+	if (strncmp(path, "events/", 7) != 0 || len < tail ||
+	    strcmp(path + len - tail, file) != 0)
 		return NULL;
 	snprintf(event, sizeof(event), "%.*s", (int)(len - tail - 7), path + 7);
 	return event_at(row, event);
@@ -186,7 +189,7 @@ static int errno_of(const char *name)
 		int code;
 	} names[] = { { "EINVAL", EINVAL }, { "EEXIST", EEXIST }, { "ENOENT", ENOENT },
 		      { "EBUSY", EBUSY },   { "ERANGE", ERANGE }, { "ENOMEM", ENOMEM },
-		      { "EPERM", EPERM },   { "ESRCH", ESRCH },	  { "EDOM", EDOM } };
+		      { "EPERM", EPERM },   { "ESRCH", ESRCH },   { "EDOM", EDOM } };
 
 	for (size_t i = 0; name && i < sizeof(names) / sizeof(names[0]); i++)
 		if (strcmp(names[i].name, name) == 0)
@@ -207,12 +210,15 @@ static void check_log(struct row *row, json_t *step, size_t before)
 	size_t n = json_is_array(want) ? json_array_size(want) : 0, i;
 
 	if (row->set->log.n - before != n)
-		differ(row, "%s: %zu entries in error_log, not %zu; the last: %s", text_of(step, "text"),
-		       row->set->log.n - before, n,
-		       row->set->log.n ? row->set->log.entries[(row->set->log.n - 1) % TRIGGER_LOG_MAX].text
-				       : "");
+		differ(row, "%s: %zu entries in error_log, not %zu; the last: %s",
+		       text_of(step, "text"), row->set->log.n - before, n,
+		       row->set->log.n
+			       ? row->set->log.entries[(row->set->log.n - 1) % TRIGGER_LOG_MAX]
+					 .text
+			       : "");
 	else
-		json_array_foreach(want, i, entry) {
+		json_array_foreach(want, i, entry)
+		{
 			const struct trigger_log_entry *have =
 				&row->set->log.entries[(before + i) % TRIGGER_LOG_MAX];
 			int caret = (int)json_integer_value(json_object_get(entry, "caret"));
@@ -221,13 +227,15 @@ static void check_log(struct row *row, json_t *step, size_t before)
 			    strcmp(have->text, text_of(entry, "text")) != 0 ||
 			    strcmp(have->command, text_of(entry, "command")) != 0 ||
 			    (int)have->caret != caret)
-				differ(row, "logged: {%s} %s [%s] %u, not {%s} %s [%s] %d", have->location,
-				       have->text, have->command, have->caret, text_of(entry, "loc"),
-				       text_of(entry, "text"), text_of(entry, "command"), caret);
+				differ(row, "logged: {%s} %s [%s] %u, not {%s} %s [%s] %d",
+				       have->location, have->text, have->command, have->caret,
+				       text_of(entry, "loc"), text_of(entry, "text"),
+				       text_of(entry, "command"), caret);
 		}
 }
 
-static void check_text(struct row *row, const char *what, const struct text *have, const char *want)
+static void check_text(struct row *row, const char *what, const struct text *have,
+		       const char *want)
 {
 	struct masked masked = { .hits = row->hits,
 				 .runs = row->runs,
@@ -236,7 +244,8 @@ static void check_text(struct row *row, const char *what, const struct text *hav
 				 .unordered = json_object_get(row->json, "order") != NULL };
 
 	if (!masked_equal(&masked, have->bytes ? have->bytes : "", want))
-		differ(row, "%s: reads\n%s\nnot\n%s", what, have->bytes ? have->bytes : "", want);
+		differ(row, "%s: reads\n%s\nnot\n%s", what, have->bytes ? have->bytes : "",
+		       want);
 }
 
 static void read_trigger(const struct trigger_event *event, struct text *text)
@@ -269,7 +278,8 @@ static void check_write(struct row *row, json_t *step)
 
 	write_step(row, step, &rc);
 	if (rc != -want)
-		differ(row, "%s: %s, not %s", text_of(step, "text"), strerror(-rc), strerror(want));
+		differ(row, "%s: %s, not %s", text_of(step, "text"), strerror(-rc),
+		       strerror(want));
 	check_log(row, step, before);
 	check_listing(row, step);
 }
@@ -307,7 +317,8 @@ static const char *snapshot_state(const struct row *row)
 	return row->set->has_snapshot ? "allocated" : "freed";
 }
 
-static void check_trace(struct row *row, const char *key, const struct trace_buffer *buffer, json_t *want)
+static void check_trace(struct row *row, const char *key, const struct trace_buffer *buffer,
+			json_t *want)
 {
 	struct text have = { 0 }, lines = { 0 };
 	json_t *line;
@@ -316,8 +327,7 @@ static void check_trace(struct row *row, const char *key, const struct trace_buf
 	for (i = 0; i < buffer->n; i++)
 		if (buffer->items[i]->is_kept)
 			text_add(&have, "%s\n", buffer->items[i]->text);
-	json_array_foreach(want, i, line)
-		text_add(&lines, "%s\n", json_string_value(line));
+	json_array_foreach(want, i, line) text_add(&lines, "%s\n", json_string_value(line));
 	check_text(row, key, &have, lines.bytes ? lines.bytes : "");
 	free(have.bytes);
 	free(lines.bytes);
@@ -359,7 +369,8 @@ static void check_after(struct row *row)
 	json_t *after = json_object_get(row->json, "after"), *want;
 	const char *key;
 
-	json_object_foreach(after, key, want) {
+	json_object_foreach(after, key, want)
+	{
 		const char *text = json_string_value(want);
 
 		if (strchr(key, '/'))
@@ -378,7 +389,8 @@ static void check_after(struct row *row)
 			check_trace(row, key, &row->trace.snapshot, want);
 		else if (strcmp(key, "snapshot") == 0) {
 			if (strcmp(snapshot_state(row), text) != 0)
-				differ(row, "the snapshot is %s, not %s", snapshot_state(row), text);
+				differ(row, "the snapshot is %s, not %s", snapshot_state(row),
+				       text);
 		} else
 			fail_msg("%s: nothing is known of %s", row->id, key);
 	}
@@ -405,7 +417,8 @@ static void check_row(json_t *json)
 	size_t i;
 
 	define(&row);
-	json_array_foreach(json_object_get(json, "steps"), i, step) {
+	json_array_foreach(json_object_get(json, "steps"), i, step)
+	{
 		if (json_object_get(step, "run"))
 			run_step(&row, json_object_get(step, "run"));
 		else if (json_object_get(step, "read"))

@@ -23,7 +23,7 @@
 
 #define RUNS_MAX      256
 #define FUNCTIONS_MAX 64
-#define BASE	      0x400000
+#define BASE          0x400000
 
 struct run {
 	char *name; /* definitions, parts, number */
@@ -69,8 +69,8 @@ void hits_begin(void)
 	temp_folder(folder);
 	snprintf(target, sizeof(target), "%s/trigtgt", folder);
 	snprintf(command, sizeof(command),
-		 "gcc -O1 -fno-pie -no-pie -static -pthread -o %s %s/tests/corpus/trigtgt.c", target,
-		 src ? src : ".");
+		 "gcc -O1 -fno-pie -no-pie -static -pthread -o %s %s/tests/corpus/trigtgt.c",
+		 target, src ? src : ".");
 	assert_int_equal(system(command), 0);
 	read_functions();
 }
@@ -153,7 +153,8 @@ static void add_all(struct ubp_session *session, json_t *defs)
 	json_t *def;
 	size_t i;
 
-	json_array_foreach(defs, i, def) {
+	json_array_foreach(defs, i, def)
+	{
 		char line[4096];
 
 		put_places(json_string_value(def), line, sizeof(line));
@@ -169,8 +170,7 @@ static void start(struct ubp_session *session, json_t *parts, int out)
 	json_t *part;
 	size_t i;
 
-	json_array_foreach(parts, i, part)
-		argv[i + 1] = (char *)json_string_value(part);
+	json_array_foreach(parts, i, part) argv[i + 1] = (char *)json_string_value(part);
 	fflush(stdout);
 	dup2(out, 1);
 	check(ubp_run_command(session, argv, &err), &err);

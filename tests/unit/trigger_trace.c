@@ -31,7 +31,8 @@ static struct trace_item *add(struct trace_buffer *buffer, char *text)
 }
 
 /* The line without what is in front of the event's name. */
-static void add_line(struct text *text, const struct trigger_event *event, const struct event_record *record)
+static void add_line(struct text *text, const struct trigger_event *event,
+		     const struct event_record *record)
 {
 	const struct sink_text_options opt = { 0 };
 	struct event_record *plain = malloc(record->size);
@@ -51,7 +52,8 @@ static void add_line(struct text *text, const struct trigger_event *event, const
 	sink_buf_free(&line);
 }
 
-static void *reserve(void *ctx, const struct trigger_event *event, const struct event_record *record)
+static void *reserve(void *ctx, const struct trigger_event *event,
+		     const struct event_record *record)
 {
 	struct trigger_trace *trace = ctx;
 	struct text text = { 0 };
