@@ -81,9 +81,10 @@ static struct synth_value stack_of(const struct hist_run *run, const struct hist
 
 static struct synth_value plain(const struct hist_run *run, const struct hist_field *field)
 {
-	if (field->flags & (HIST_REF | HIST_ALIAS))
-		return run
-			->refs[field->flags & HIST_ALIAS ? field->operand[0]->ref : field->ref];
+	const struct hist_field *alias = field->flags & HIST_ALIAS ? field->operand[0] : NULL;
+
+	if (alias || field->flags & HIST_REF)
+		return run->refs[alias ? alias->ref : field->ref];
 	if (field->flags & HIST_CONST)
 		return number(field->constant);
 	if (field->flags & HIST_HITCOUNT)

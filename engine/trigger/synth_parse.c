@@ -108,13 +108,14 @@ static int parse_field(struct trigger_set *set, struct pool *pool, struct synth_
 		       char **words, size_t n, size_t *used)
 {
 	bool is_unsigned = strcmp(words[0], "unsigned") == 0;
-	const char *type = words[is_unsigned], *name, *array;
+	const char *type, *name, *array;
 	int rc;
 
 	if (is_unsigned && n < 3)
 		return trigger_log_token(&set->log, EINVAL, "Incomplete type", words[0]);
 	if (n < 2)
 		return trigger_log_token(&set->log, EINVAL, "Invalid field", words[0]);
+	type = words[is_unsigned];
 	name = words[1 + is_unsigned];
 	*used += 2U + is_unsigned;
 	array = strchr(name, '[');
