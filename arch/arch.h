@@ -111,8 +111,8 @@ struct displaced_insn {
 	uint64_t target; /* of a direct branch, or of a pc-relative operand */
 	enum insn_class kind;
 	enum insn_leave leave;
-	uint32_t form;               /* the back-end's own */
-	uint16_t ret_pops;           /* LEAVE_RET: bytes it takes off the stack, with the address */
+	uint32_t form;     /* the back-end's own */
+	uint16_t ret_pops; /* LEAVE_RET: bytes it takes off the stack, with the address */
 	uint8_t bytes[UBP_INSN_MAX]; /* original bytes */
 	uint8_t len;
 	/* Bytes that it loads from .target, where the compiler has put them among the code;
@@ -421,8 +421,8 @@ struct arch_call {
 	/* Result of the system call a thread has just come out of. */
 	int64_t (*result)(const struct ubp_regs *regs);
 	/* Numbers of the system calls that the engine makes remotely. */
-	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_prctl, nr_rt_sigaction, nr_read,
-		nr_memfd_create, nr_close;
+	int nr_mmap, nr_munmap, nr_mremap, nr_mprotect, nr_madvise, nr_prctl, nr_rt_sigaction,
+		nr_read, nr_memfd_create, nr_close;
 	int nr_ptrace;
 	uint8_t regs[3]; /* of a call's number and its first two arguments */
 	/* fork(), vfork(), clone() and clone3(), those that there are; then 0. */

@@ -46,8 +46,7 @@ struct arch_jump {
 			   struct window *ret_window, struct ubp_err *err);
 	/* Sets the rest of such a window: ->pun, with @n_prefix and UBP_PUN_FIXED bytes that stand behind the jump. False: that
 	 * is not to be had. */
-	bool (*take_pun)(struct window *window, uint8_t n_prefix,
-			 const uint8_t *behind);
+	bool (*take_pun)(struct window *window, uint8_t n_prefix, const uint8_t *behind);
 	/*
 	 * Has @insn the same effect wherever it stands, and makes it no fault but where the stack is gone? Then a detour may carry
 	 * it out in front of a return (detour_plan.run_up). NULL: there are no such detours.

@@ -65,7 +65,7 @@ enum window_refusal {
 #define UBP_HOP_LEN 5
 /* A jump to anywhere. */
 #define UBP_FAR_JUMP_MAX 16
-#define UBP_HOPS    4
+#define UBP_HOPS         4
 
 struct hop {
 	int16_t at; /* from the window's start */
@@ -82,12 +82,12 @@ struct hop {
 #define UBP_PUN_ALSO 7
 
 struct pun {
-	uint8_t n_fixed;  /* bytes behind those of the window's jump that are read as a part of it; 0: it is none */
-	uint8_t n_prefix; /* bytes in front of its opcode, that do nothing */
+	uint8_t n_fixed; /* bytes behind those of the window's jump that are read as a part of it; 0: it is none */
+	uint8_t n_prefix;             /* bytes in front of its opcode, that do nothing */
 	uint8_t fixed[UBP_PUN_FIXED]; /* these, and what follows */
 	uint8_t starts; /* those at which an instruction may begin: bit by number */
-	uint32_t n;  /* addresses that it may lead to, one behind the other ... */
-	int64_t low; /* ... the first, from the window's start */
+	uint32_t n;     /* addresses that it may lead to, one behind the other ... */
+	int64_t low;    /* ... the first, from the window's start */
 };
 
 /* Whole instructions under a jump. */
@@ -242,7 +242,8 @@ struct detour_plan {
 	bool reads;
 	/* Where threads count (base/tally_table.h). None: all is recorded. */
 	struct tally_place tally;
-	struct detour_like *like; /* of those that are made one after the other; NULL: of none */
+	struct detour_like
+		*like; /* of those that are made one after the other; NULL: of none */
 };
 
 /* Nanoseconds that so many ticks are, as detours tell. */
@@ -305,7 +306,8 @@ struct detour {
 uint32_t detour_cells(const struct fetch_program *program);
 
 /* NULL, or why hits of @program are recorded, and counted from their records, though there are tables: a constant text. */
-const char *detour_why_no_tally(const struct tally_plan *tally, const struct fetch_program *program);
+const char *detour_why_no_tally(const struct tally_plan *tally,
+				const struct fetch_program *program);
 
 /*
  * Does a probe ask for what only a stop tells? That is the name of the thread, which it may have

@@ -95,8 +95,8 @@ struct gen {
 	uint32_t clobbered; /* those whose value is in the frame now */
 	label_t fail;       /* where what can't be done leads now */
 	label_t search;
-	label_t read_call;    /* the call that reads, for all */
-	struct gen_read read; /* of the next check */
+	label_t read_call;           /* the call that reads, for all */
+	struct gen_read read;        /* of the next check */
 	label_t low_bits, high_bits; /* words that an instruction set wants behind the code */
 	bool needs_words;
 	bool calls; /* the function is called (struct gen_calls) */

@@ -107,7 +107,8 @@ static void copy_array(struct gen *g, const struct fetch_op *store)
 }
 
 /* What is at @fault, and at @strings, is out of the way. */
-static void put_fault(struct gen *g, label_t fault, label_t strings, const struct fetch_op *store)
+static void put_fault(struct gen *g, label_t fault, label_t strings,
+		      const struct fetch_op *store)
 {
 	const struct gen_fault what = { .at = fault,
 					.strings = strings,
@@ -151,7 +152,8 @@ static void put_strings(struct gen *g, const struct fetch_op *store, label_t str
 	const struct gen_strings *isa = g->isa->strings;
 	label_t loop;
 
-	g->read = (struct gen_read){ .kind = GEN_READ_STRINGS, .store = store, .done = strings };
+	g->read =
+		(struct gen_read){ .kind = GEN_READ_STRINGS, .store = store, .done = strings };
 	isa->array(g, store);
 	g->read = (struct gen_read){ .kind = GEN_READ_NOT };
 	loop = emit_here(&g->e);

@@ -23,7 +23,8 @@ struct made {
 	struct lead lead;
 	bool counts, once;
 	struct {
-		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration, needs_vectors;
+		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration,
+			needs_vectors;
 	} program;
 	struct fetch_op ops[OPS_MAX];
 	struct detour detour; /* .code and .loads are its own; .code NULL: there is none */
@@ -77,9 +78,10 @@ static bool is_plain(const struct detour_plan *plan)
 	const struct detour_probe *probe = plan->probes;
 
 	return plan->n_probes == 1 && !(probe->tally && tally_has_table(probe->tally)) &&
-	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN && !probe->filter &&
-	       probe->program->n_ops <= OPS_MAX && detour_cells(probe->program) == 0 &&
-	       !plan->run_up && !plan->frames && !plan->scans && !plan->asks && !plan->stops;
+	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN &&
+	       !probe->filter && probe->program->n_ops <= OPS_MAX &&
+	       detour_cells(probe->program) == 0 && !plan->run_up && !plan->frames &&
+	       !plan->scans && !plan->asks && !plan->stops;
 }
 
 static bool is_same_program(const struct made *like, const struct fetch_program *p)
@@ -109,21 +111,20 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 {
 	const struct detour_plan *a = &like->plan;
 
-	return like->detour.code && a->gate == b->gate &&
-	       a->lossless == b->lossless && a->count_dropped == b->count_dropped &&
-	       a->hijacks == b->hijacks && a->hijacks_mask == b->hijacks_mask &&
-	       a->return_vaddr == b->return_vaddr && a->ns_factor == b->ns_factor &&
-	       a->trampoline == b->trampoline &&
-	       a->leaves_kernel_return == b->leaves_kernel_return &&
-	       a->self_at == b->self_at && a->claim == b->claim && a->has == b->has &&
-	       a->reads == b->reads && a->tally.at == b->tally.at &&
-	       like->counts == (b->probes->tally != NULL) && like->once == b->probes->once &&
-	       is_same_lead(like, b->lead) && is_same_program(like, b->probes->program);
+	return like->detour.code && a->gate == b->gate && a->lossless == b->lossless &&
+	       a->count_dropped == b->count_dropped && a->hijacks == b->hijacks &&
+	       a->hijacks_mask == b->hijacks_mask && a->return_vaddr == b->return_vaddr &&
+	       a->ns_factor == b->ns_factor && a->trampoline == b->trampoline &&
+	       a->leaves_kernel_return == b->leaves_kernel_return && a->self_at == b->self_at &&
+	       a->claim == b->claim && a->has == b->has && a->reads == b->reads &&
+	       a->tally.at == b->tally.at && like->counts == (b->probes->tally != NULL) &&
+	       like->once == b->probes->once && is_same_lead(like, b->lead) &&
+	       is_same_program(like, b->probes->program);
 }
 
 /* Addresses are those of before, but for the site's. False: too far. */
-static bool set_mark(const struct made *like, const struct detour_plan *plan,
-		     uint8_t *code, const struct emit_mark *mark)
+static bool set_mark(const struct made *like, const struct detour_plan *plan, uint8_t *code,
+		     const struct emit_mark *mark)
 {
 	uint64_t end = mark->at + 4u, target, rel;
 	uint32_t value = plan->probes->number;

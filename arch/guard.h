@@ -112,7 +112,7 @@ struct guard_jump {
 	uint32_t entry;   /* offset of the detour's entry from the copy */
 	uint8_t jump_len; /* bytes of the jump */
 	uint8_t n_orig;   /* bytes of .orig */
-	uint8_t n_fixed;  /* bytes behind those of the jump that it has, too (struct pun, arch/detour.h) ... */
+	uint8_t n_fixed; /* bytes behind those of the jump that it has, too (struct pun, arch/detour.h) ... */
 	uint8_t n_prefix; /* ... and those in front of its opcode */
 	uint8_t orig[28]; /* what stood there; behind it, what stood at the hop */
 	uint64_t
@@ -148,7 +148,7 @@ struct guard_data {
 	/* Process (as itself sees its id) that chain[] belongs to: not that of a
 	 * vfork() child, which shares the memory but has signal actions of its own. */
 	uint64_t owner;
-	uint64_t retired;   /* 1: the guard is not installed, calls go to the kernel */
+	uint64_t retired; /* 1: the guard is not installed, calls go to the kernel */
 	uint64_t unused;
 	uint64_t rings;     /* vaddr of the control page in front of them; 0: none mapped */
 	uint64_t rings_len; /* bytes, from there on */
@@ -176,7 +176,7 @@ struct guard_data {
 
 /* Words that a process does not share with its child, and does not leave to it. */
 struct guard_gate {
-	uint64_t gate;  /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
+	uint64_t gate; /* RING_GATE_*, or where the rings are (engine/base/ring.h) */
 	/*
 	 * 1: its tracer has let go of it, so nobody takes a trap; 2: it is about to, so traps are taken, but who wants to be traced has
 	 * to ask for that. Above these bits, how often the tracer could not come.

@@ -20,8 +20,9 @@
  * have indices that do. Stacks of threads lie a power of two apart, so each KiB moves them on by one word more: the same functions
  * of many threads would share a place else.
  */
-#define UBP_HIJACK_INDEX(word, size) ((uint64_t)(word) / (size)*2 + ((uint64_t)(word) >> UBP_HIJACK_DRIFT) * 2)
-#define UBP_HIJACK_DRIFT             10
+#define UBP_HIJACK_INDEX(word, size)                                                           \
+	((uint64_t)(word) / (size)*2 + ((uint64_t)(word) >> UBP_HIJACK_DRIFT) * 2)
+#define UBP_HIJACK_DRIFT 10
 /* So far apart are the first of two words, @distance from each other, at most. */
 #define UBP_HIJACK_SPAN(distance, size) (UBP_HIJACK_INDEX(distance, size) + 2)
 

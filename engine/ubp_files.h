@@ -84,7 +84,7 @@ struct ubp_coverage_counts {
 	uint64_t
 		by_short; /* of those in the place of one, by a short jump to one in unused bytes near by */
 	uint64_t by_punned; /* of those, by one of which a part is the program's own bytes */
-	uint64_t beside; /* of those, beside which a kernel's uprobe may come and go, ... */
+	uint64_t beside;    /* of those, beside which a kernel's uprobe may come and go, ... */
 	uint64_t beside_args; /* ... whatever arguments are asked for */
 	uint64_t breakpoint;  /* a breakpoint only */
 	uint64_t refused;     /* no probe */

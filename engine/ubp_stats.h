@@ -90,10 +90,12 @@ struct ubp_stats {
 	uint64_t unanswered_ns, longest_answer_ns;
 	uint64_t
 		requests; /* for memory that may not answer: each costs two switches of process */
-	unsigned let_go;        /* so often a process was let go of (ubp_options.stay) ... */
-	const char *why_traced; /* ... and why the last one that was looked at was not; or NULL */
-	uint64_t returns_left;  /* that never came (longjmp()), found while nobody traced the process: of which probes is not known */
-	uint64_t ring_lost; /* records that threads had no room for; of which probe, is known
+	unsigned let_go; /* so often a process was let go of (ubp_options.stay) ... */
+	const char
+		*why_traced; /* ... and why the last one that was looked at was not; or NULL */
+	uint64_t
+		returns_left; /* that never came (longjmp()), found while nobody traced the process: of which probes is not known */
+	uint64_t ring_lost;   /* records that threads had no room for; of which probe, is known
 			     * if there is but one */
 	/* Stacks that were unwound: frames found by libdw's rows of call frame information, by
 	 * libunwind, by frame pointers where neither knew any. */

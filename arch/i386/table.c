@@ -156,9 +156,9 @@ const struct ubp_arch ubp_arch_i386 = {
 				{ 5, { 0xb8, 190 } },
 				{ 5, { 0xb8, 120 } },
 				{ 5, { 0xb8, 0xb3, 0x01 } } },
-	.call.vfork_begin = { 6, { 0x59, 0xb8, 190 } },                  /* pop %ecx; mov $190,%eax */
-	.call.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } },       /* call *%gs:16 */
-			       { 2, { 0xcd, 0x80 } } },                 /* int $0x80 */
+	.call.vfork_begin = { 6, { 0x59, 0xb8, 190 } },           /* pop %ecx; mov $190,%eax */
+	.call.kernel_calls = { { 7, { 0x65, 0xff, 0x15, 0x10 } }, /* call *%gs:16 */
+			       { 2, { 0xcd, 0x80 } } },           /* int $0x80 */
 	.call.ptracer_option = { 5, { 0x68, 0x61, 0x6d, 0x61, 0x59 } }, /* push $... */
 	.call.nr_ptrace = 26,
 	.call.regs = { X86_AX, X86_BX, X86_CX },

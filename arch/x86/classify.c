@@ -306,7 +306,8 @@ struct insn_text x86_insn_text(const struct displaced_insn *insn)
 	struct x86_decoded d;
 	struct x86_parts p;
 
-	if (insn->len && x86_decode(insn->bits, insn->bytes, insn->len, insn->vaddr, &d, &p) == 0)
+	if (insn->len &&
+	    x86_decode(insn->bits, insn->bytes, insn->len, insn->vaddr, &d, &p) == 0)
 		memcpy(text.s, d.text, sizeof(text.s));
 	return text;
 }

@@ -30,10 +30,13 @@ static int32_t cell_at(uint32_t cell)
 void gen64_check(struct gen *g, int32_t disp, uint32_t n, uint32_t cell)
 {
 	struct emit *e = &g->e;
-	struct gen_miss miss = {
-		.at = emit_label(e), .fail = g->fail, .read = g->read,
-		.probe = g->probe, .disp = disp, .n = n, .cell = cell
-	};
+	struct gen_miss miss = { .at = emit_label(e),
+				 .fail = g->fail,
+				 .read = g->read,
+				 .probe = g->probe,
+				 .disp = disp,
+				 .n = n,
+				 .cell = cell };
 
 	emit_rm(e, OP_LOAD | OP_W, G_AX, MEM(R_BASE, cell_at(cell)));
 	miss.retry = emit_here(e);

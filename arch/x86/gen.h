@@ -57,9 +57,10 @@ enum {
 	FRAME_T11 = 152,
 	FRAME_FROM = 160,
 	FRAME_TO = 176,
-	FRAME_WORD = 192,  /* a number that was copied */
-	FRAME_GONE = 200,  /* bytes of it that were looked at */
-	FRAME_START = 208, /* a string: where it begins, how much of it may be read still, is there more than fits? */
+	FRAME_WORD = 192, /* a number that was copied */
+	FRAME_GONE = 200, /* bytes of it that were looked at */
+	FRAME_START =
+		208, /* a string: where it begins, how much of it may be read still, is there more than fits? */
 	FRAME_LEFT = 216,
 	FRAME_OVER = 224,
 	FRAME_LEN = 232,

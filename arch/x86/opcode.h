@@ -25,7 +25,8 @@ enum gpr {
 	G_R14,
 	G_R15,
 	G_NONE = -1,
-	G_ABSOLUTE = -2, /* base of an address that is a number; in 64 bits the distance to one */
+	G_ABSOLUTE =
+		-2, /* base of an address that is a number; in 64 bits the distance to one */
 };
 
 /* Conditions of jcc, setcc, cmovcc. */

@@ -12,7 +12,8 @@
 #include "arch/x86/classify.h"
 #include "arch/x86/split.h"
 
-#define SP 4 /* in a modrm byte: a sib byte follows; in a sib byte: the stack pointer, or no index */
+#define SP                                                                                     \
+	4 /* in a modrm byte: a sib byte follows; in a sib byte: the stack pointer, or no index */
 
 /* A stack word, by the stack pointer and a distance: the stack is there. */
 static bool is_stack_word(const struct displaced_insn *insn, const struct x86_parts *p)
@@ -31,17 +32,29 @@ static bool is_one_byte(const struct displaced_insn *insn, const struct x86_part
 	bool by_stack = p->has_modrm && !in_regs && is_stack_word(insn, p);
 
 	switch (p->opcode) {
-	case 0x01: case 0x03: /* add */
-	case 0x09: case 0x0b: /* or */
-	case 0x21: case 0x23: /* and */
-	case 0x29: case 0x2b: /* sub */
-	case 0x31: case 0x33: /* xor */
-	case 0x39: case 0x3b: /* cmp */
-	case 0x81: case 0x83: /* all of them with a number */
-	case 0x84: case 0x85: /* test */
-	case 0x88: case 0x89: case 0x8a: case 0x8b: /* mov */
+	case 0x01:
+	case 0x03: /* add */
+	case 0x09:
+	case 0x0b: /* or */
+	case 0x21:
+	case 0x23: /* and */
+	case 0x29:
+	case 0x2b: /* sub */
+	case 0x31:
+	case 0x33: /* xor */
+	case 0x39:
+	case 0x3b: /* cmp */
+	case 0x81:
+	case 0x83: /* all of them with a number */
+	case 0x84:
+	case 0x85: /* test */
+	case 0x88:
+	case 0x89:
+	case 0x8a:
+	case 0x8b: /* mov */
 		return in_regs || by_stack;
-	case 0xc6: case 0xc7: /* mov with a number; others are xabort and xbegin */
+	case 0xc6:
+	case 0xc7: /* mov with a number; others are xabort and xbegin */
 		return (in_regs || by_stack) && x86_modrm_reg(p) == 0;
 	case 0x8d: /* lea */
 		return p->has_modrm && !in_regs;
@@ -56,7 +69,10 @@ static bool is_two_bytes(const struct displaced_insn *insn, const struct x86_par
 	bool by_stack = p->has_modrm && !in_regs && is_stack_word(insn, p);
 
 	switch (p->opcode) {
-	case 0xb6: case 0xb7: case 0xbe: case 0xbf: /* movzx, movsx */
+	case 0xb6:
+	case 0xb7:
+	case 0xbe:
+	case 0xbf: /* movzx, movsx */
 		return in_regs || by_stack;
 	case 0x10: /* movups, movss, movsd */
 		return by_stack;

@@ -13,8 +13,8 @@
 
 #include <elf.h>
 
-#include "arch/x86/classify.h"
 #include "arch/x86/call_kind.h"
+#include "arch/x86/classify.h"
 #include "arch/x86/common_table.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/detour.h"
@@ -108,15 +108,15 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.guard.len = X86_GUARD_LEN,
 	.guard.handler = GUARD_CODE_HANDLER,
 	.guard.restorer = GUARD_CODE_RESTORER,
-	.call.ptrace_number = { 5, { 0xb8, 101 } },                     /* mov $101,%eax */
-	.call.exec_numbers = { { 5, { 0xb8, 59 } },                     /* mov $59,%eax */
-			       { 5, { 0xb8, 0x42, 0x01 } } },           /* mov $322,%eax */
-	.call.birth_numbers = { { 5, { 0xb8, 57 } }, /* the same of .nr_births */
+	.call.ptrace_number = { 5, { 0xb8, 101 } },           /* mov $101,%eax */
+	.call.exec_numbers = { { 5, { 0xb8, 59 } },           /* mov $59,%eax */
+			       { 5, { 0xb8, 0x42, 0x01 } } }, /* mov $322,%eax */
+	.call.birth_numbers = { { 5, { 0xb8, 57 } },          /* the same of .nr_births */
 				{ 5, { 0xb8, 58 } },
 				{ 5, { 0xb8, 56 } },
 				{ 5, { 0xb8, 0xb3, 0x01 } } },
-	.call.vfork_begin = { 6, { 0x5f, 0xb8, 58 } },                  /* pop %rdi; mov $58,%eax */
-	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } },                 /* syscall */
+	.call.vfork_begin = { 6, { 0x5f, 0xb8, 58 } },  /* pop %rdi; mov $58,%eax */
+	.call.kernel_calls = { { 2, { 0x0f, 0x05 } } }, /* syscall */
 	.call.ptracer_option = { 5, { 0xbf, 0x61, 0x6d, 0x61, 0x59 } }, /* mov $...,%edi */
 	.call.kind = x86_call_kind,
 	.call.nr_ptrace = 101,

@@ -244,8 +244,8 @@ uint64_t x86_pun_with(const struct pun *pun, uint64_t vaddr, uint64_t hop, unsig
 		int shift = 8 * (n_free + i);
 
 		if (breakpoints >> i & 1)
-			distance = (distance & ~(UINT32_C(0xff) << shift)) |
-				   UINT32_C(0xcc) << shift;
+			distance = (distance & ~(UINT32_C(0xff) << shift)) | UINT32_C(0xcc)
+										     << shift;
 	}
 	return end + (uint64_t)(int64_t)(int32_t)distance;
 }

@@ -16,10 +16,11 @@ struct bench_case {
 	bool entry, ret;          /* probes the entry, the return */
 	bool has_int, has_string; /* of the entry; the return always has the result */
 	const char *filter;
-	bool passes;      /* .filter says yes */
-	const char *tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
+	bool passes; /* .filter says yes */
+	const char *
+		tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
 	bool has_duration; /* of the return, in place of its value */
-	bool is_standard; /* measured on more kinds of first instruction than the usual */
+	bool is_standard;  /* measured on more kinds of first instruction than the usual */
 };
 
 /* They end in a name NULL. */

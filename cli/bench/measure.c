@@ -145,7 +145,8 @@ static int define_kernel(struct built_in *b, struct bench_result *result, bool *
 
 	*ret_has = false;
 	if (b->row->c->tally) {
-		(void)snprintf(result->why, sizeof(result->why), "ubp counts, and records nothing");
+		(void)snprintf(result->why, sizeof(result->why),
+			       "ubp counts, and records nothing");
 		return 0;
 	}
 	if (!b->bench->kernel) {

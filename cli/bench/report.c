@@ -223,9 +223,9 @@ json_t *bench_series_json(const struct bench_series *s)
 static json_t *figures_json(const struct bench_figures *f, bool is_ubp)
 {
 	json_t *o = json_pack("{s:s, s:o, s:o, s:I, s:I, s:I}", "name", f->name, "total_ns",
-			      bench_series_json(&f->total), "over_ns", bench_series_json(&f->over), "hits",
-			      (json_int_t)f->hits, "events", (json_int_t)f->recorded, "lost",
-			      (json_int_t)f->lost);
+			      bench_series_json(&f->total), "over_ns",
+			      bench_series_json(&f->over), "hits", (json_int_t)f->hits,
+			      "events", (json_int_t)f->recorded, "lost", (json_int_t)f->lost);
 
 	if (!is_ubp)
 		return o;

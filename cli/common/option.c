@@ -69,9 +69,9 @@ static void make_views(const struct cli_syntax *syntax, struct views *views)
 		}
 		if (o->name) {
 			l->name = o->name;
-			l->has_arg = !o->arg          ? no_argument
+			l->has_arg = !o->arg                            ? no_argument
 				     : o->is_optional || o->is_attached ? optional_argument
-						      : required_argument;
+									: required_argument;
 			l->flag = NULL;
 			l->val = option_value(syntax, i);
 			l++;

@@ -510,10 +510,12 @@ int trace_options_check(const struct trace_options *o)
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
 	if (o->budget.once && tally_is_wanted(&o->tally))
-		return cli_usage_error("--once has one event of each probe: it excludes --count, "
-				       "--hist and --sum");
+		return cli_usage_error(
+			"--once has one event of each probe: it excludes --count, "
+			"--hist and --sum");
 	if (tally_is_wanted(&o->tally) && o->ends.count)
-		return cli_usage_error("-n is for events: it excludes --count, --hist and --sum");
+		return cli_usage_error(
+			"-n is for events: it excludes --count, --hist and --sum");
 	if (tally_check(&o->tally) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);

@@ -29,8 +29,8 @@
 #include "cli/common/stats.h"
 #include "cli/common/triggers.h"
 #include "engine/base/again.h"
-#include "engine/ubp_stats.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_stats.h"
 
 #define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
 #define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
@@ -44,8 +44,8 @@ struct run {
 	struct control control;
 	uint64_t deadline_ns; /* 0: none */
 	struct tally_print tally;
-	uint64_t tally_ns;    /* when what is counted is printed next; 0: at the end */
-	uint64_t delay_ns;    /* when probes that are off are switched on; 0: no more */
+	uint64_t tally_ns; /* when what is counted is printed next; 0: at the end */
+	uint64_t delay_ns; /* when probes that are off are switched on; 0: no more */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
 	bool ending;        /* asked to end by a signal */

@@ -15,8 +15,8 @@
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
-#include "engine/ubp_tally.h"
 #include "cli/common/triggers.h"
+#include "engine/ubp_tally.h"
 
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
@@ -40,9 +40,10 @@ static void tell_tracing(struct ubp_session *session)
 	if (why)
 		how = "all the time: ";
 	else if (perhaps)
-		how = "only while something changes in them, but for those in which memory that jumps need is not free: ";
+		how = "only while something changes in them, but for those in which memory "
+		      "that jumps need is not free: ";
 	(void)snprintf(text, sizeof(text), "processes are traced %s%s", how,
-		       why	 ? why
+		       why       ? why
 		       : perhaps ? perhaps
 				 : "");
 	cli_tell(NULL, text);

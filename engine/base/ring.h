@@ -89,8 +89,9 @@ struct ring_head {
 		bell; /* how often a thread has asked the tracer to come back (arch/detour.h) ... */
 	uint64_t heard;   /* ... and does not wait for that any more ... */
 	uint64_t in_vain; /* ... for it did not come in time */
-	uint64_t left; /* returns that a longjmp() left, found in the way while nobody traced the process */
-	uint64_t reads;    /* 1: detours may read memory by a call of the kernel; ubp's */
+	uint64_t
+		left; /* returns that a longjmp() left, found in the way while nobody traced the process */
+	uint64_t reads; /* 1: detours may read memory by a call of the kernel; ubp's */
 	uint64_t ranges[RING_RANGES];
 	/* Copies of ranges: each load of a detour has a cell, where it keeps the range
 	 * that it found last, so that it mostly looks there alone. */
@@ -109,7 +110,8 @@ struct ring_head {
 	 * none is begun. How many are under way; and how many there have been.
 	 */
 	uint64_t filters, reading, n_reads;
-	uint64_t claims_wait; /* 1: who has claimed a ring waits until it is known who that is */
+	uint64_t
+		claims_wait; /* 1: who has claimed a ring waits until it is known who that is */
 };
 
 #define RING_THREADS 4096
@@ -145,8 +147,8 @@ struct ring_claim {
 	uint64_t head, limit, ring, mask; /* of struct ring_thread, to begin with; ubp's */
 	uint64_t key;
 	uint32_t tid;
-	uint32_t slot; /* of the entry in the table */
-	uint32_t done; /* the claim's number + 1: all is there */
+	uint32_t slot;  /* of the entry in the table */
+	uint32_t done;  /* the claim's number + 1: all is there */
 	uint32_t known; /* the same, ubp's: it has looked who that is */
 	uint64_t pad2;
 };

@@ -25,7 +25,7 @@ struct part {
 
 /* The last instructions, one behind the other, that a detour could carry out. */
 struct last {
-	uint64_t end; /* of the last one */
+	uint64_t end;              /* of the last one */
 	uint8_t len[RUN_UP_INSNS]; /* the last one first */
 	size_t n;
 };
@@ -191,7 +191,8 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		if (insn.leave == LEAVE_JUMP && arch->insn.refuse_at &&
 		    arch->insn.refuse_at(code, len, at))
 			insn.leave = LEAVE_NOT;
-		may_run_up = rc == 0 && arch->jump.runs_anywhere && arch->jump.runs_anywhere(&insn);
+		may_run_up =
+			rc == 0 && arch->jump.runs_anywhere && arch->jump.runs_anywhere(&insn);
 		rc = rc == 0 ? look_at(w, &insn) : 0;
 		note_last(w, &insn, may_run_up);
 		at += insn.len;

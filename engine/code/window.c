@@ -467,8 +467,8 @@ int object_window_run_up(struct object *object, uint64_t foffset, struct window 
 	};
 	int rc = object_window(object, foffset, ret_window, err);
 
-	if ((rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) ||
-	    !object->arch || !object->arch->jump.find_punned)
+	if ((rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) || !object->arch ||
+	    !object->arch->jump.find_punned)
 		return rc == 0 && ret_window->n > 1 ? -EOPNOTSUPP : rc;
 	memset(ret_window, 0, sizeof(*ret_window));
 	ubp_err_reset(err);

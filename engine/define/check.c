@@ -443,7 +443,8 @@ static int check_insn(struct defined_probe *p, struct definition_file *file,
 	rc = arch->insn.analyze(code->bytes, code->len, elf_vaddr, insn, err);
 	why = rc < 0 ? NULL : object_refuse_at(file->object, spec->offset);
 	if (why)
-		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", arch->insn.text(insn).s, why);
+		rc = ubp_fail(err, EOPNOTSUPP, "can't probe '%s': %s", arch->insn.text(insn).s,
+			      why);
 	return rc < 0 ? ubp_context(err, "%s", p->uprobe->what) : 0;
 }
 

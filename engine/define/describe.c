@@ -73,12 +73,12 @@ static char *explain_return(const struct defined_probe *p, bool no_jumps)
 		n_rets += !u->exits[i].is_jump;
 		n_run_ups += u->exits[i].run_up != 0 && !no_jumps;
 	}
-	if (asprintf(
-		    &text,
-		    "; returns: breakpoints on %zu ret instruction%s (%s), in front of %zu of which "
-		    "jumps stand; %zu jump%s to other functions count as missed",
-		    n_rets, n_rets == 1 ? "" : "s", why, n_run_ups, u->n_exits - n_rets,
-		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
+	if (asprintf(&text,
+		     "; returns: breakpoints on %zu ret instruction%s (%s), in front of %zu of "
+		     "which "
+		     "jumps stand; %zu jump%s to other functions count as missed",
+		     n_rets, n_rets == 1 ? "" : "s", why, n_run_ups, u->n_exits - n_rets,
+		     u->n_exits - n_rets == 1 ? "" : "s") < 0)
 		return NULL;
 	return text;
 }
@@ -140,13 +140,16 @@ const char *describe_explain(struct definitions *defs, size_t i)
 	const struct spec_probe *spec = probes_spec(defs, i);
 	struct defined_probe *p = defs->probes[i];
 	int settled = p->explain ? 0 : windows_settle(defs);
-	char *way = p->explain ? NULL : explain_return(p, defs->opt.no_jumps || defs->opt.beside_kernel);
+	char *way = p->explain
+			    ? NULL
+			    : explain_return(p, defs->opt.no_jumps || defs->opt.beside_kernel);
 	char *rung = p->explain ? NULL : explain_rung(defs, p->uprobe);
 
 	if (settled == 0 && !p->explain &&
 	    asprintf(&p->explain, "%s/%s %s at %s:0x%lx: %s [%s]%s", spec->group, spec->event,
 		     p->symbol ? p->symbol : "-", spec->path, (unsigned long)spec->offset,
-		     rung ? rung : "?", p->uprobe->arch->insn.text(&p->uprobe->insn).s, way ? way : "") < 0)
+		     rung ? rung : "?", p->uprobe->arch->insn.text(&p->uprobe->insn).s,
+		     way ? way : "") < 0)
 		p->explain = NULL;
 	free(way);
 	free(rung);
@@ -177,7 +180,8 @@ const char *describe_break(struct definitions *defs, size_t i, bool *ret_perhaps
 	ubp_err_reset(&ignored);
 	if (!describe_stop(defs, i))
 		rc = u->window.is_behind
-			     ? object_window_behind(p->object, u->foffset, &lead, &window, &ignored)
+			     ? object_window_behind(p->object, u->foffset, &lead, &window,
+						    &ignored)
 			     : object_window_first(p->object, u->foffset, &window, &ignored);
 	if (rc == 0)
 		answer = mirrors_ask(p->object, &window);

@@ -77,7 +77,8 @@ const char *explaining_text(struct explaining *x, uint64_t foffset,
 	ubp_err_reset(&err);
 	rc = object_window_first(x->object, spec.offset, &window, &err);
 	if (rc == 0 && window.pun.n_fixed)
-		return "jump (by a second one, in memory that is mapped for it; what follows is a part "
+		return "jump (by a second one, in memory that is mapped for it; what follows "
+		       "is a part "
 		       "of the first: not safe beside a kernel's uprobe)";
 	if (rc == 0)
 		return window.n_hops

@@ -23,7 +23,7 @@
 struct found {
 	const char *name;
 	uint64_t foffset;
-	bool is_taken; /* it is one of those to be probed */
+	bool is_taken;               /* it is one of those to be probed */
 	struct defined_probe *probe; /* .is_taken: what was found out of it; or NULL */
 };
 

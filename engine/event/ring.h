@@ -125,13 +125,14 @@ void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread
  */
 struct ring_offer {
 	pid_t pid;
-	bool mute; /* nobody asked for their hits */
+	bool mute;  /* nobody asked for their hits */
 	bool looks; /* nobody tells of threads that end: where rings are short, or .is_below, it is looked who is there */
 	bool is_below; /* they know their ids in a pid namespace below ours: who claims waits for a look (struct ring_head, .claims_wait) */
 	uint32_t n;
 	/* So far from their thread pointers is what ring_space_set_cpu() tells; 0: not known. */
 	int64_t cpu_off;
-	char comm[16]; /* of the process, for threads that have ended before they are looked at; "": not known */
+	char comm
+		[16]; /* of the process, for threads that have ended before they are looked at; "": not known */
 };
 void ring_space_offer(struct ring_space *space, const struct ring_offer *offer);
 /* From now on no more of them get one. */

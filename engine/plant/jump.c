@@ -126,8 +126,7 @@ static bool is_candidate(const struct site *site)
 {
 	return (site->n_probes || (site->window && !site_is_probed(site))) &&
 	       (site->planted || bell_is_call(site) || site->run_up) && !site->is_patched &&
-	       !site->is_spared && site->rung == SITE_BOOSTED &&
-	       !site->no_jump;
+	       !site->is_spared && site->rung == SITE_BOOSTED && !site->no_jump;
 }
 
 static bool has_return(const struct site *site)
@@ -180,13 +179,12 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 		if (site->no_jump || jump_is_stale(site))
 			continue;
 		/* Made before, and put off. */
-		batch->tries[batch->n++] =
-			(struct jump_try){ .vaddr = site->vaddr,
-					   .site = site,
-					   .jump = site->jump,
-					   .needs_table = needs_table(site),
-					   .needs_pun = pun_is_needed(site),
-					   .guess = guess(plant, site) };
+		batch->tries[batch->n++] = (struct jump_try){ .vaddr = site->vaddr,
+							      .site = site,
+							      .jump = site->jump,
+							      .needs_table = needs_table(site),
+							      .needs_pun = pun_is_needed(site),
+							      .guess = guess(plant, site) };
 		site->jump = NULL;
 	}
 	free(sites);

@@ -148,10 +148,10 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at = hop_is_needed(site) ||
-				       (!site->run_up && mirror_choose(ps, arch, window, site))
-			       ? site->hop.vaddr
-			       : 0;
+	jump->hop_at =
+		hop_is_needed(site) || (!site->run_up && mirror_choose(ps, arch, window, site))
+			? site->hop.vaddr
+			: 0;
 	if (!jump->hop_at)
 		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 	at_hop.insns[0] = window->insns[0];
@@ -230,7 +230,8 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 				? &site->probes[0]->window.lead
 				: NULL,
 		.scans = is_watch && scan_is_one(site),
-		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay && arch->detour.asks,
+		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay &&
+			arch->detour.asks,
 		.asks_sharing = !plant->opt.follows,
 		.stops = site->watches & ~(unsigned)WATCH_BELLS,
 		.filters = site->watches & WATCH_FILTERS,

@@ -26,8 +26,7 @@ static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 
 	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
 		other = map_get(&ps->sites, vaddr - back);
-		if (other && other->jump && other->jump->is_begun &&
-		    other->jump->reach > back)
+		if (other && other->jump && other->jump->is_begun && other->jump->reach > back)
 			return other;
 	}
 	other = run_up_over(ps, vaddr);

@@ -142,8 +142,8 @@ static bool take_back(const struct space *space, const struct site *site,
 {
 	size_t n = bell_is_call(site) ? 0 : space->arch->swbp.len;
 
-	if (jump->jump_len > n && mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n,
-					    jump->jump_len - n) < 0)
+	if (jump->jump_len > n &&
+	    mem_write(&space->mem, 0, site->vaddr + n, jump->orig + n, jump->jump_len - n) < 0)
 		return false;
 	return !jump->run_up || mem_write(&space->mem, 0, site->vaddr, jump->orig, n) == 0;
 }
@@ -182,9 +182,8 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 	case STEP_HOP:
 		return !jump->hop_at || hop_stands(space, try->site, jump);
 	case STEP_BREAK:
-		return !jump->run_up ||
-		       (mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
-			memcmp(now, arch->swbp.code, n) == 0);
+		return !jump->run_up || (mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
+					 memcmp(now, arch->swbp.code, n) == 0);
 	case STEP_SLOT:
 		arch->slot.build_jump(try->site->slot, jump->copy, &code);
 		return jump->n == 1 ||

@@ -64,8 +64,7 @@ static bool is_called(const struct site *site, uint64_t word)
 	if (!site || !guard_may_be_called(word))
 		return false;
 	jump = jump_at(site, word, &at);
-	return jump && jump->detour.call_at &&
-	       at + UBP_CALLED_BACK == jump->detour.return_at;
+	return jump && jump->detour.call_at && at + UBP_CALLED_BACK == jump->detour.return_at;
 }
 
 void who_note_word(void *ctx, uint64_t vaddr)

@@ -112,8 +112,7 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 
 	if (!m || !m->exec || !m->ino || !space->arch->jump.build || head->jump_len < n ||
 	    head->jump_len > sizeof(now) || !leftover_is_jump(space, head) ||
-	    head->n_orig < head->jump_len ||
-	    head->n_orig > sizeof(head->orig) ||
+	    head->n_orig < head->jump_len || head->n_orig > sizeof(head->orig) ||
 	    space->arch->jump.build(&window, head->vaddr,
 				    head->hop ? head->hop : copy + head->entry, jump, &err) < 0)
 		return 0;

@@ -33,7 +33,8 @@ bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *si
 	bool takes = jump->reach <= jump->jump_len || site->hop.has_all;
 
 	for (size_t i = 1; i < jump->n; i++)
-		takes &= mirrors_is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);
+		takes &=
+			mirrors_is_breakpoint(arch, jump->bytes, jump->jump_len, jump->from[i]);
 	return takes;
 }
 
@@ -130,7 +131,8 @@ static bool provide(const struct held *held, const struct maps *maps,
 
 		to = (to + PAGE - 1) / PAGE * PAGE;
 		/* Nothing is below. */
-		if (*mirror < 0 && code->start < (uint64_t) - *mirror + MIRRORS_LOWEST + HEAD_LEN)
+		if (*mirror < 0 &&
+		    code->start < (uint64_t) - *mirror + MIRRORS_LOWEST + HEAD_LEN)
 			continue;
 		if (is_there(space->plant, from, to))
 			return false;

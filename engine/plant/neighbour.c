@@ -13,7 +13,8 @@
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
 
-static const char is_replaced[] = "another probe stands on the instructions that a jump would replace";
+static const char is_replaced[] =
+	"another probe stands on the instructions that a jump would replace";
 static const char is_reached[] = "the jump of another probe reaches over it";
 static const char has_hop[] = "the jump of another probe is in bytes that it would replace";
 

@@ -204,14 +204,15 @@ static int take(struct plant *plant, const struct held *held, struct maps *maps,
 /* --- with breakpoints of others behind it ------------------------------------------------------ */
 
 /* Does it stand at @vaddr from earlier, in memory of ours? */
-static bool is_jump_at(const struct space *space, uint64_t vaddr, const uint8_t *code, size_t len)
+static bool is_jump_at(const struct space *space, uint64_t vaddr, const uint8_t *code,
+		       size_t len)
 {
 	const struct plant_space *ps = space->plant;
 	uint8_t now[UBP_FAR_JUMP_MAX];
 
 	return area_of(ps, vaddr) && area_of(ps, vaddr) == area_of(ps, vaddr + len - 1) &&
-	       !hop_near(ps, vaddr, len) &&
-	       mem_peek(&space->mem, vaddr, now, len) == len && memcmp(now, code, len) == 0;
+	       !hop_near(ps, vaddr, len) && mem_peek(&space->mem, vaddr, now, len) == len &&
+	       memcmp(now, code, len) == 0;
 }
 
 /* One jump more that leads to the hop of @site. */

@@ -17,8 +17,8 @@
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
 {
-	return plant->opt.rings && !plant->opt.beside_kernel && space->arch->jump.runs_anywhere &&
-	       space->arch->detour.build;
+	return plant->opt.rings && !plant->opt.beside_kernel &&
+	       space->arch->jump.runs_anywhere && space->arch->detour.build;
 }
 
 bool run_up_fits(const struct space *space, struct mem_view *view, const struct site *ret,
@@ -51,7 +51,8 @@ struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr)
 		struct site *other = map_get(&ps->sites, vaddr - back);
 
 		if (other && other->jump && other->jump->is_begun &&
-		    (back ? other->jump->run_up >= back : other->jump->run_up && !other->run_up))
+		    (back ? other->jump->run_up >= back
+			  : other->jump->run_up && !other->run_up))
 			return other;
 	}
 	return NULL;
@@ -81,8 +82,8 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 	return neighbour_at(ps, at, site->run_up);
 }
 
-static int find_before(const struct ubp_arch *arch, const uint8_t *code, const struct site *site,
-		       struct window *before, struct ubp_err *err)
+static int find_before(const struct ubp_arch *arch, const uint8_t *code,
+		       const struct site *site, struct window *before, struct ubp_err *err)
 {
 	while (before->len < site->run_up) {
 		struct displaced_insn *insn = &before->insns[before->n];
@@ -91,16 +92,17 @@ static int find_before(const struct ubp_arch *arch, const uint8_t *code, const s
 		    arch->insn.analyze(code + before->len, (size_t)site->run_up - before->len,
 				       site->vaddr + before->len, insn, err) < 0 ||
 		    !arch->jump.runs_anywhere(insn))
-			return ubp_fail(err, EBUSY,
-					"what is in front of the ret is not what the file has there");
+			return ubp_fail(
+				err, EBUSY,
+				"what is in front of the ret is not what the file has there");
 		before->n++;
 		before->len = (uint8_t)(before->len + insn->len);
 	}
 	return 0;
 }
 
-static int find_jumped(const struct ubp_arch *arch, const uint8_t *code, const struct site *site,
-		       struct window *jumped, struct ubp_err *err)
+static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
+		       const struct site *site, struct window *jumped, struct ubp_err *err)
 {
 	const struct pun *pun = &site->hop.pun;
 	size_t len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
@@ -108,9 +110,11 @@ static int find_jumped(const struct ubp_arch *arch, const uint8_t *code, const s
 
 	if (!pun->n_fixed)
 		return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
-	if (len + pun->n_fixed > site->run_up || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
+	if (len + pun->n_fixed > site->run_up ||
+	    memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped, err);
+	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped,
+				    err);
 	jumped->pun = *pun;
 	return rc;
 }

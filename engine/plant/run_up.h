@@ -43,7 +43,8 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 struct run_up {
 	struct window jumped; /* what the jump stands on */
 	struct window before, ret;
-	struct lead lead; /* what the ret does to the stack pointer, as detour_plan.run_up wants it */
+	struct lead
+		lead; /* what the ret does to the stack pointer, as detour_plan.run_up wants it */
 };
 
 /* All of @site's, from memory. 0 or -errno. */

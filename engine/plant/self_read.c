@@ -93,14 +93,16 @@ const char *self_read_why_not(const struct process *p)
 	if (!p->space->arch->detour.reads)
 		return "a probe follows pointers, to memory that may be gone by then";
 	if (rings_are_filtered(p->space->plant))
-		return "a probe follows pointers, and it has filtered its system calls, or was about to";
+		return "a probe follows pointers, and it has filtered its system calls, or was "
+		       "about to";
 	/* A thread would wait for it in its detour. */
 	if (!mem_is_sure(&p->space->mem, task_live_thread(p->pid)))
 		return "a probe follows pointers, and its memory may not answer";
 	for (const struct tracee *t = p->tracees; t; t = t->next)
 		if (is_filtered(t->tid))
 			return "a probe follows pointers, and its system calls are filtered";
-	return mem_has_call() ? NULL : "a probe follows pointers, which the kernel does not read";
+	return mem_has_call() ? NULL
+			      : "a probe follows pointers, which the kernel does not read";
 }
 
 #ifndef PTRACE_GET_SYSCALL_USER_DISPATCH_CONFIG
@@ -124,7 +126,8 @@ static bool has_bell(void *ctx, uint64_t vaddr)
 	const struct plant_space *ps = ctx;
 	const struct site *site = map_get(&ps->sites, vaddr);
 
-	return site && site->watches & WATCH_FILTERS && bell_is_one(site) && site->rung == SITE_JUMPED;
+	return site && site->watches & WATCH_FILTERS && bell_is_one(site) &&
+	       site->rung == SITE_JUMPED;
 }
 
 const char *self_read_why_unseen(struct plant *plant, const struct held *held)

@@ -48,7 +48,8 @@ struct call_file {
 	size_t n;
 	unsigned n_unread; /* so often it could not be read; 0 also when it was */
 	bool is_costly;    /* file_cost_end() */
-	unsigned kinds;    /* of calls of the kernel: bits 1 << enum ubp_call_kind; but for UBP_CALL_OTHER */
+	unsigned
+		kinds; /* of calls of the kernel: bits 1 << enum ubp_call_kind; but for UBP_CALL_OTHER */
 	struct call_file *next;
 };
 
@@ -356,18 +357,21 @@ static bool is_c_library(const struct call_file *f)
 	return (f->kinds & both) == both;
 }
 
-static const char *why_unseen(const struct call_file *f, const struct mapping *m, bool is_trusted,
-			      bool (*stands)(void *ctx, uint64_t vaddr), void *ctx)
+static const char *why_unseen(const struct call_file *f, const struct mapping *m,
+			      bool is_trusted, bool (*stands)(void *ctx, uint64_t vaddr),
+			      void *ctx)
 {
 	if (f->n_unread || f->n == CALLS_MAX)
 		return "a probe follows pointers, and some of its code could not be read";
 	if (f->kinds & 1u << UBP_CALL_UNKNOWN && !is_trusted)
-		return "a probe follows pointers, and code of it may call the kernel in any way";
+		return "a probe follows pointers, and code of it may call the kernel in any "
+		       "way";
 	for (size_t k = 0; k < f->n; k++)
 		if (f->calls[k].watches & WATCH_FILTERS && f->calls[k].foffset >= m->foffset &&
 		    f->calls[k].foffset - m->foffset < m->end - m->start &&
 		    !stands(ctx, m->start + (f->calls[k].foffset - m->foffset)))
-			return "a probe follows pointers, and a call that may filter others has no jump";
+			return "a probe follows pointers, and a call that may filter others "
+			       "has no jump";
 	return NULL;
 }
 

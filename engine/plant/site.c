@@ -469,7 +469,8 @@ static int prepare_in_place(const struct space *space, pid_t tid, struct site *s
 			err, EPERM,
 			"process %d: '%s' at 0x%lx would have to be stepped in place "
 			"(--force), but its memory may not answer, as that of a stranger",
-			(int)space->mem.file.pid, space->arch->insn.text(&site->insn).s, ul(site->vaddr));
+			(int)space->mem.file.pid, space->arch->insn.text(&site->insn).s,
+			ul(site->vaddr));
 	site->rung = SITE_IN_PLACE;
 	guard_set_missing(ps);
 	return 0;
@@ -500,7 +501,8 @@ int site_prepare(const struct plant *plant, struct space *space, pid_t tid,
 				"process %d has no free memory near 0x%lx, where '%s' would "
 				"have to be moved to (--force steps it in place: then killing "
 				"ubp kills the process)",
-				(int)tid, ul(site->vaddr), space->arch->insn.text(&site->insn).s);
+				(int)tid, ul(site->vaddr),
+				space->arch->insn.text(&site->insn).s);
 	return rc;
 }
 

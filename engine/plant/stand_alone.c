@@ -213,8 +213,7 @@ struct stand_alone_facts stand_alone_look(const struct process *p)
 	const struct plant_space *ps = p->space->plant;
 
 	return (struct stand_alone_facts){ !is_as_seen(ps) && self_read_is_wanted(p),
-					   watch_has_unwinders(ps),
-					   renew_has_claimless(ps) };
+					   watch_has_unwinders(ps), renew_has_claimless(ps) };
 }
 
 int stand_alone_prepare(struct plant *plant, const struct held *held,

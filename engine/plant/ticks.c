@@ -45,12 +45,14 @@ int ticks_check(const struct held *held, struct ubp_err *err)
 
 	if (is_strict(held->t->process))
 		return ubp_fail(err, ENOTSUP, "a thread of it is in seccomp's strict mode");
-	rc = area_call(held, space->plant->stub, space->arch->call.nr_prctl, args, &result, err);
+	rc = area_call(held, space->plant->stub, space->arch->call.nr_prctl, args, &result,
+		       err);
 	/* Of other instruction sets nobody is asked. */
 	if (rc < 0 || result < 0)
 		return rc;
 	if (mem_peek(&space->mem, at, &answer, sizeof(answer)) == sizeof(answer) &&
 	    answer == PR_TSC_SIGSEGV)
-		return ubp_fail(err, ENOTSUP, "it may not read the processor's counter (PR_SET_TSC)");
+		return ubp_fail(err, ENOTSUP,
+				"it may not read the processor's counter (PR_SET_TSC)");
 	return 0;
 }

@@ -65,8 +65,9 @@ static const uint8_t *find(const struct ubp_arch *arch, const struct ubp_known_i
 }
 
 /* The first of those with one of @n numbers. */
-static const uint8_t *find_any(const struct ubp_arch *arch, const struct ubp_known_insn *numbers,
-			       size_t n, const uint8_t *at, const uint8_t *end, size_t *ret_more)
+static const uint8_t *find_any(const struct ubp_arch *arch,
+			       const struct ubp_known_insn *numbers, size_t n,
+			       const uint8_t *at, const uint8_t *end, size_t *ret_more)
 {
 	const uint8_t *first = NULL;
 

@@ -47,7 +47,7 @@ struct update {
 	bool has_passed_over; /* it did without a probe that could not be had then */
 	struct area *area;    /* the last one found, for what lies in [lo, hi) */
 	uint64_t lo, hi;
-	struct area_room room; /* that was asked for it, for all new ones in there */
+	struct area_room room;     /* that was asked for it, for all new ones in there */
 	struct provided *provided; /* of update_provide() */
 	size_t n_provided;
 	enum update_part part;

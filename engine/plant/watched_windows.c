@@ -92,7 +92,7 @@ static struct watched_place *new_place(struct plant *plant, const struct site *s
 
 /* NULL: nothing is known of it now. *ret_again: that may change. */
 static const struct watched_place *place_of(struct looking *l, const struct site *site,
-					 bool *ret_again)
+					    bool *ret_again)
 {
 	const struct mapping *m = maps_at(&l->maps, site->vaddr);
 	struct watched_place *place = l->plant->watched;
@@ -148,7 +148,8 @@ bool watched_windows_look(struct plant *plant, const struct space *space, pid_t 
 		struct site *site = value;
 		const struct watched_place *place;
 
-		if (site->window || !(site->planted || bell_is_call(site)) || !may_jump(space, site))
+		if (site->window || !(site->planted || bell_is_call(site)) ||
+		    !may_jump(space, site))
 			continue;
 		if (bell_is_call(site)) {
 			site->window = &call;

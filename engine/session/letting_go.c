@@ -121,8 +121,7 @@ static int settle(struct ubp_session *s, struct process *p)
 	return rc == 0 && (!p->tracees || stand_alone_why_not(&s->plant, p)) ? -EAGAIN : rc;
 }
 
-static int let_go_begun(struct ubp_session *s, struct process *p,
-			const struct alone_bell *bell)
+static int let_go_begun(struct ubp_session *s, struct process *p, const struct alone_bell *bell)
 {
 	int rc = drain(s, p);
 
@@ -261,13 +260,13 @@ static void look_later(struct ubp_session *s, const struct process *p)
 /* Once of each process that it does. */
 static void tell_in_vain(struct ubp_session *s, const struct process *p)
 {
-	if (!p->space->plant || !bell_take_in_vain(p->space->plant) ||
-	    p->probes->rang_in_vain)
+	if (!p->space->plant || !bell_take_in_vain(p->space->plant) || p->probes->rang_in_vain)
 		return;
-	session_warn(s,
-		     "process %d could not be traced again in time when it asked for that: what it "
-		     "loaded, executed or forked then may have been missed",
-		     (int)p->pid);
+	session_warn(
+		s,
+		"process %d could not be traced again in time when it asked for that: what it "
+		"loaded, executed or forked then may have been missed",
+		(int)p->pid);
 	p->probes->rang_in_vain = true;
 }
 

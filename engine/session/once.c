@@ -83,9 +83,9 @@ static bool take_out(struct ubp_session *s)
 	struct probe_list *before = probe_list_get(&s->plant);
 	struct plant_change *change = make_change(before);
 	struct ubp_err err;
-	bool good = change && (!change->n_retired ||
-			       (letting_go_take_back(s, &err) == 0 &&
-				plant_change(&s->plant, &s->tracer, change) == 0));
+	bool good = change &&
+		    (!change->n_retired || (letting_go_take_back(s, &err) == 0 &&
+					    plant_change(&s->plant, &s->tracer, change) == 0));
 
 	plant_change_free(change);
 	probe_list_put(before);

@@ -109,11 +109,11 @@ struct session_newcomers {
 /* Processes that nobody traces while they record: letting_go.c. */
 struct session_letting {
 	struct alarm_clock alarm;
-	uint64_t next_ns; /* when those that are traced are looked at next */
-	const char *why;  /* why one is traced; NULL: none is, or nobody has looked */
-	unsigned n_alone; /* so often one was let go of */
+	uint64_t next_ns;    /* when those that are traced are looked at next */
+	const char *why;     /* why one is traced; NULL: none is, or nobody has looked */
+	unsigned n_alone;    /* so often one was let go of */
 	const char *refused; /* why the last one could not be, once it was asked */
-	pid_t pid; /* that has executed a program, and is planted in; 0: none */
+	pid_t pid;           /* that has executed a program, and is planted in; 0: none */
 	bool is_bound; /* who may be traced once may be refused later: Yama asks whose child it is */
 };
 
@@ -160,8 +160,10 @@ struct session_out {
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
-	struct session_tally *tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
-	struct session_triggers *triggers; /* of the caller's thread; NULL: none was asked for */
+	struct session_tally *
+		tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
+	struct session_triggers
+		*triggers; /* of the caller's thread; NULL: none was asked for */
 };
 
 /* Names for stacks. */

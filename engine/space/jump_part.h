@@ -22,7 +22,8 @@ struct space_jumps {
 	struct map blocks; /* site's vaddr -> a block that nobody is in any more */
 	struct map traps;  /* vaddr of a breakpoint in a detour -> its site */
 	struct map hops;   /* vaddr -> the site that has it (plant/hop.c) */
-	struct map puns;   /* vaddr of each hop of a punned jump, in an area, that there is or was (plant/pun.c) */
+	struct map
+		puns; /* vaddr of each hop of a punned jump, in an area, that there is or was (plant/pun.c) */
 	unsigned n_pun_areas; /* that were mapped for these */
 	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
 	unsigned n_written;   /* written, ever */

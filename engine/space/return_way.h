@@ -16,10 +16,10 @@ enum return_way {
 };
 
 struct return_facts {
-	bool is_go;              /* the function's file is a Go program */
-	bool hides_unwinder;     /* exceptions may pass, and nobody can tell when */
-	bool walks_stacks;       /* its file walks stacks by return addresses (code/unwinder.h) */
-	bool shadow_stack;       /* a thread of the process has a shadow stack */
+	bool is_go;          /* the function's file is a Go program */
+	bool hides_unwinder; /* exceptions may pass, and nobody can tell when */
+	bool walks_stacks;   /* its file walks stacks by return addresses (code/unwinder.h) */
+	bool shadow_stack;   /* a thread of the process has a shadow stack */
 	bool wants_shadow_stack; /* the program is made for a shadow stack */
 	bool can_shadow_stack;   /* kernel and processor have shadow stacks */
 	bool takes_return; /* the function takes its return address off the stack (insn.takes_return) */

@@ -222,7 +222,8 @@ int jump_keep_pun(const struct plant_space *ps, uint64_t vaddr, size_t looks)
 	return map_put_within(&ps->jump->puns, vaddr, ps->jump, looks);
 }
 
-void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got)
+void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf,
+			  size_t got)
 {
 	const struct map *hops = &ps->jump->hops;
 

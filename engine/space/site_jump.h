@@ -26,7 +26,7 @@ struct site_jump {
 	uint8_t orig[UBP_WINDOW_MAX], bytes[UBP_INSN_MAX];
 	uint8_t jump_len;
 	uint8_t n_prefix; /* of them (struct pun) */
-	uint8_t reach; /* bytes that are read as the jump: more, if it is a punned one */
+	uint8_t reach;    /* bytes that are read as the jump: more, if it is a punned one */
 	uint8_t run_up; /* bytes from it to the ret that it catches returns at (struct site); 0: it is for another site */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
@@ -34,9 +34,9 @@ struct site_jump {
 	bool is_begun;   /* some of it may stand behind the breakpoint, or all of it */
 	bool is_written; /* all of it stands */
 	bool is_left;    /* it could not be taken out again */
-	bool claims;     /* threads that it does not know claim rings there; or it records nothing */
+	bool claims; /* threads that it does not know claim rings there; or it records nothing */
 	bool is_outdated; /* another one is to be made in its place */
-	bool in_use;     /* somebody is in its code */
+	bool in_use;      /* somebody is in its code */
 	bool is_watch; /* it has no probes: its detour scans the stack, or asks the tracer to come (detour_plan.scans, .asks) */
 	bool is_awaited; /* of an old one: a return address that it has replaced may bring somebody back */
 	bool is_quiet; /* of an old one: nobody was in it at a look, so it replaces no return address any more */
@@ -89,11 +89,13 @@ void jump_forget_blocks(const struct plant_space *ps);
 void jump_forget_hop(const struct plant_space *ps, struct site *site);
 void jump_forget_hops(const struct plant_space *ps);
 /* A hop stands at @vaddr, and is @site's. @looks: as for map_put_within(), and it returns what that does. */
-int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site, size_t looks);
+int jump_keep_hop(const struct plant_space *ps, uint64_t vaddr, struct site *site,
+		  size_t looks);
 /* Hops of punned jumps may stand there. As jump_keep_hop(). */
 int jump_keep_pun(const struct plant_space *ps, uint64_t vaddr, size_t looks);
 /* Of what was read at @vaddr (@got bytes in @buf): where hops stand, put what stood there before. */
-void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf, size_t got);
+void jump_show_under_hops(const struct plant_space *ps, uint64_t vaddr, uint8_t *buf,
+			  size_t got);
 
 /* Whether somebody is in a detour, or will come back to it, is to be looked for: nobody has been found so far in any
  * (@is_known), or nothing is known, so that somebody may be in each. */

@@ -49,9 +49,12 @@ enum site_watch {
 	WATCH_OWN_STACK = 512, /* of an unwinder: it begins on the stack of who comes here */
 	WATCH_EXEC = 1024,     /* the program is about to execute another */
 	WATCH_FORKS = 4096,    /* with WATCH_ASKS: the program is about to make a process */
-	WATCH_ASKS = 2048,     /* if nobody traces the process by then, the tracer is asked to come (plant/bell.h) */
-	WATCH_FILTERS = 8192,  /* with WATCH_ASKS: the program may be about to set a filter for system calls */
-	WATCH_PAIR = 16384,    /* with WATCH_ASKS: at two instructions that are known by all their bytes, six of them */
+	WATCH_ASKS =
+		2048, /* if nobody traces the process by then, the tracer is asked to come (plant/bell.h) */
+	WATCH_FILTERS =
+		8192, /* with WATCH_ASKS: the program may be about to set a filter for system calls */
+	WATCH_PAIR =
+		16384, /* with WATCH_ASKS: at two instructions that are known by all their bytes, six of them */
 };
 /* What asks for the tracer to come. */
 #define WATCH_BELLS (WATCH_ASKS | WATCH_FORKS | WATCH_FILTERS | WATCH_PAIR)
@@ -84,9 +87,9 @@ struct site_hop {
 struct site {
 	uint64_t vaddr;
 	enum site_rung rung;
-	unsigned watches; /* enum site_watch: what it tells ubp itself */
-	bool planted;     /* the breakpoint is in place */
-	bool rests;       /* it is out for now: nobody needs it (watch.c) */
+	unsigned watches;  /* enum site_watch: what it tells ubp itself */
+	bool planted;      /* the breakpoint is in place */
+	bool rests;        /* it is out for now: nobody needs it (watch.c) */
 	uint8_t patch_len; /* of .patch; 0: there is none */
 	bool is_patched;   /* that jump is in place */
 	bool is_spared;    /* neither that jump nor a breakpoint can stand here */
@@ -100,7 +103,8 @@ struct site {
 	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
-	struct uprobe **probes; /* in order of definition, those of returns last, with a reference to each */
+	struct uprobe **
+		probes; /* in order of definition, those of returns last, with a reference to each */
 	size_t n_probes;
 	size_t n_exits;
 	struct site_exit *exits; /* in order of their probes' definition, with a reference */
@@ -159,8 +163,9 @@ struct plant_space {
 	unsigned list_version; /* of the list of probes that was planted last */
 	/* When breakpoints or jumps were written or taken out last; 0: none yet. */
 	uint64_t changed_ns;
-	uint64_t alone_seen_ns; /* stand_alone.c: .changed_ns when all sites were seen to need no tracer */
-	bool forgot;       /* plant_forgot() */
+	uint64_t
+		alone_seen_ns; /* stand_alone.c: .changed_ns when all sites were seen to need no tracer */
+	bool forgot;           /* plant_forgot() */
 	bool closing;      /* breakpoints are being taken out: nothing is planted any more */
 	struct site *dead; /* sites that are no longer mapped: return instances name them */
 	unsigned n_buried; /* of them, ever */

@@ -67,12 +67,12 @@ struct plant {
 	/* Reasons of probes that were retired: sites and statistics may name them still. */
 	char **texts;
 	size_t n_texts;
-	bool is_attaching;            /* a thread of each process in the memory is held */
+	bool is_attaching; /* a thread of each process in the memory is held */
 	bool in_pieces; /* one that runs, and in which nothing stays if some of it fails: very much may be planted in several steps */
-	struct hook_file *hook_files; /* hooks.c: what is known of files */
-	struct call_file *call_files; /* sigaction.c: what is known of files */
+	struct hook_file *hook_files;  /* hooks.c: what is known of files */
+	struct call_file *call_files;  /* sigaction.c: what is known of files */
 	struct watched_place *watched; /* watched_windows.c: of its own that jump */
-	char unread[256];             /* the file whose reading was given up; "": none */
+	char unread[256];              /* the file whose reading was given up; "": none */
 	enum { CPU_NOT_ASKED, CPU_PLAIN, CPU_SHADOW_STACK } cpu; /* hooks.c */
 };
 

@@ -49,8 +49,8 @@ struct thread_probes {
 	uint64_t good_mask; /* the signal mask at a hit behind which the guard was in place */
 	bool has_good_mask; /* .good_mask is known */
 	uint64_t open_mask; /* .trap_opened: the other signals that it had blocked */
-	bool is_outside;    /* of all detours, at some time since that was asked (plant/self_read.c) */
-	bool trap_opened;   /* it had SIGTRAP blocked, and we have unblocked it */
+	bool is_outside; /* of all detours, at some time since that was asked (plant/self_read.c) */
+	bool trap_opened;        /* it had SIGTRAP blocked, and we have unblocked it */
 	uint64_t thread_pointer; /* when it was looked at last; 0: never */
 	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */
 	struct ubp_regs let_go;
@@ -69,13 +69,15 @@ struct process_probes {
 	 * session/letting_go.c. */
 	uint64_t look_ns, wait_ns, rang_ns;
 	bool rang_in_vain; /* and that was told */
-	uint64_t missed;   /* hits that nobody could record, when it was let go of last (ring_head.missed) ... */
-	unsigned n_missed; /* ... and how often there were more when it was traced again */
-	bool is_wanted;    /* it was named, and is one of those that the session lasts for */
+	uint64_t
+		missed; /* hits that nobody could record, when it was let go of last (ring_head.missed) ... */
+	unsigned n_missed;  /* ... and how often there were more when it was traced again */
+	bool is_wanted;     /* it was named, and is one of those that the session lasts for */
 	uint64_t n_refused; /* so often it asked to be traced, and could not be */
-	bool is_wiped;     /* children find the gate's page wiped (gate_page.c) */
-	uint64_t awaits_ns; /* since when it would be let go of but for returns that only the tracer sees; 0: it would not */
-	bool reads;         /* it is to be let go of, and follows pointers by itself (plant/self_read.h) */
+	bool is_wiped;      /* children find the gate's page wiped (gate_page.c) */
+	uint64_t
+		awaits_ns; /* since when it would be let go of but for returns that only the tracer sees; 0: it would not */
+	bool reads; /* it is to be let go of, and follows pointers by itself (plant/self_read.h) */
 	bool is_guarded;   /* our SIGTRAP handler is installed */
 	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */
 	bool ends_by_trap; /* a SIGTRAP came whose default action it dies of */

@@ -89,7 +89,7 @@ struct uprobe_window {
 	/* Where a short jump may lead to; 0: it is a jump to the detour itself. */
 	uint8_t n_hops;
 	struct hop hops[UBP_HOPS];
-	struct pun pun; /* .n_fixed: it is a punned jump. Its bytes count as padding */
+	struct pun pun;  /* .n_fixed: it is a punned jump. Its bytes count as padding */
 	const char *why; /* why there can be none; or NULL */
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;

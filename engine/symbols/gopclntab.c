@@ -219,8 +219,7 @@ static int describe(const struct table *t, uint64_t i, struct go_function *ret_f
 		       : -ENOENT;
 }
 
-int gopclntab_at(struct object *object, uint64_t elf_vaddr,
-		 struct go_function *ret_function)
+int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *ret_function)
 {
 	uint64_t low = 0, high;
 	struct kept_table scratch;
@@ -242,8 +241,7 @@ int gopclntab_at(struct object *object, uint64_t elf_vaddr,
 	return elf_vaddr < ret_function->end ? 0 : -ENOENT;
 }
 
-int gopclntab_find(struct object *object, const char *name,
-		   struct go_function *ret_function)
+int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function)
 {
 	struct kept_table scratch;
 	const struct table *t = table_of(object, &scratch);

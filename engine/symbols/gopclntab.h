@@ -20,12 +20,10 @@ struct go_function {
 };
 
 /* The function that holds @elf_vaddr. Returns 0, or -ENOENT (also without a table). */
-int gopclntab_at(struct object *object, uint64_t elf_vaddr,
-		 struct go_function *ret_function);
+int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *ret_function);
 
 /* The function of this name, "main.add". Returns 0 or -ENOENT. */
-int gopclntab_find(struct object *object, const char *name,
-		   struct go_function *ret_function);
+int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function);
 
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int gopclntab_describe(const struct object *object, const struct go_function *function,

@@ -21,7 +21,8 @@
 #include "engine/trace/tracer.h"
 #include "engine/trace/wait.h"
 
-#define ROUNDS 4 /* for threads that are born while the others are let go, or an exec while they are seized */
+#define ROUNDS                                                                                 \
+	4 /* for threads that are born while the others are let go, or an exec while they are seized */
 #define EXEC_MS 100
 
 static void news(void *ctx)
@@ -66,8 +67,7 @@ static bool know_replacing(struct tracer *tracer, struct process *p)
 {
 	struct stop stop;
 
-	if (task_tracer(p->pid) != gettid() ||
-	    map_get(&tracer->tracees, (uint64_t)p->pid))
+	if (task_tracer(p->pid) != gettid() || map_get(&tracer->tracees, (uint64_t)p->pid))
 		return false;
 	(void)drop_mute(tracer, p);
 	/* Or it tells of its exec by a stop. */

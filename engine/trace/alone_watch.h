@@ -40,7 +40,7 @@ struct alone_bell {
 enum alone_state {
 	/* In this order: it is the process of before. */
 	ALONE_LASTS,
-	ALONE_RANG,     /* it wants to be traced */
+	ALONE_RANG, /* it wants to be traced */
 	/* It is not. */
 	ALONE_EXECUTED, /* what is known of its memory is of the past */
 	ALONE_ENDED,

@@ -90,7 +90,7 @@ struct tracer {
 	size_t sweep_pos;
 	struct tracer_stops stops;
 	struct tracer_follow follow;
-	struct seize_late late; /* processes that keep who seizes them waiting */
+	struct seize_late late;    /* processes that keep who seizes them waiting */
 	struct alone_watch *alone; /* NULL: nobody is, so far */
 };
 
