@@ -154,7 +154,7 @@ static void one_that_answers_is_added(void **state)
 		fail_msg("%s", err.text);
 	assert_int_equal(ubp_n_probes(session), 1);
 	/* What fails, fails as ever, and nothing is given up for it. */
-	assert_int_equal(ubp_add(session, "p:/proc/self/exe:no_such", NULL, &err), -ENOENT);
+	assert_int_equal(ubp_add(session, "p:/proc/self/exe:nothing_is_called_so", NULL, &err), -ENOENT);
 	if (ubp_add(session, "p:again /proc/self/exe:main", NULL, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(ubp_n_probes(session), 2);
