@@ -46,6 +46,8 @@ struct session_triggers {
 		*events; /* by the number of their probe; NULL: not looked for yet */
 	size_t n_events;
 	struct waiting *first, **last;
+	struct waiting **fresh; /* behind those that have waited for a snapshot already */
+	bool is_changed;        /* some of those are due, or go */
 	size_t n_bytes;
 	struct text text; /* what was given last */
 };
@@ -93,7 +95,7 @@ static void settle(void *ctx, void *place, bool keep)
 static void give_stack(void *ctx, const struct event_record *record)
 {
 	struct session_triggers *triggers = ctx;
-	struct waiting *w = triggers->first;
+	struct waiting *w = *triggers->fresh;
 
 	while (w && w->hit != record)
 		w = w->next;
@@ -112,6 +114,7 @@ static void snapshot(void *ctx)
 
 	for (struct waiting *w = triggers->first; w; w = w->next)
 		w->is_due = true;
+	triggers->is_changed = true;
 }
 
 static const struct trigger_out out = {
@@ -150,26 +153,42 @@ static void tell(struct session_triggers *triggers, const struct waiting *w, ubp
 	fn(ctx, &event);
 }
 
-/* What is due is told to @fn (NULL: to nobody), what is not kept is dropped; what is left may be due later, the youngest of it. */
+/* It leaves the list, where *@at is it. */
+static void drop(struct session_triggers *triggers, struct waiting **at)
+{
+	struct waiting *w = *at;
+
+	if (triggers->fresh == &w->next)
+		triggers->fresh = at;
+	*at = w->next;
+	triggers->n_bytes -= w->record.size;
+	free(w);
+}
+
+/*
+ * What is due is told to @fn (NULL: to nobody), what is not kept is dropped; what is left may be due later, the youngest of it. Of those that wait
+ * since earlier hits none is looked at but for a snapshot, and to make room.
+ */
 static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
 {
 	struct waiting **at = &triggers->first, *w;
+	bool skips = !triggers->is_changed;
 
 	while ((w = *at)) {
 		bool stays = w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
 
+		skips &= at != triggers->fresh;
 		w->hit = NULL;
 		if (stays) {
-			at = &w->next;
+			at = skips ? triggers->fresh : &w->next;
 			continue;
 		}
 		if (fn && w->is_kept && w->is_due)
 			tell(triggers, w, fn, ctx);
-		*at = w->next;
-		triggers->n_bytes -= w->record.size;
-		free(w);
+		drop(triggers, at);
 	}
-	triggers->last = at;
+	triggers->last = triggers->fresh = at;
+	triggers->is_changed = false;
 }
 
 void triggers_hit(struct session_triggers *triggers, const struct event_record *record,
@@ -192,6 +211,7 @@ static void drop_made(struct session_triggers *triggers)
 	for (struct waiting *w = triggers->first; w; w = w->next)
 		if (w->made)
 			w->is_kept = false;
+	triggers->is_changed = true;
 	flush(triggers, NULL, NULL);
 }
 
@@ -243,7 +263,7 @@ static struct session_triggers *triggers_of(struct ubp_session *s)
 		if (!triggers)
 			return NULL;
 		triggers->session = s;
-		triggers->last = &triggers->first;
+		triggers->last = triggers->fresh = &triggers->first;
 		triggers->set = trigger_set_new(&out, triggers);
 		if (!triggers->set) {
 			free(triggers);
