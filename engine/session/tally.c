@@ -10,6 +10,7 @@
 
 #include "arch/detour.h"
 #include "engine/base/err.h"
+#include "engine/base/hash.h"
 #include "engine/base/map.h"
 #include "engine/base/tally_table.h"
 #include "engine/define/definitions.h"
@@ -97,13 +98,6 @@ static bool is_alike(const struct tally_plan *a, const struct tally_plan *b)
 		if (a->values[i].field.is_signed != b->values[i].field.is_signed)
 			return false;
 	return true;
-}
-
-static uint64_t hash_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = tally_hash(hash, (unsigned char)*text);
-	return hash;
 }
 
 /* The first probe of the same event, which may have several places. */

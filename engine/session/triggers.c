@@ -45,6 +45,7 @@ struct session_triggers {
 	struct trigger_event *
 		*events; /* by the number of their probe; NULL: not looked for yet */
 	size_t n_events;
+	size_t n_defined; /* definitions whose events are known */
 	struct waiting *first, **last;
 	struct waiting **fresh; /* behind those that have waited for a snapshot already */
 	bool is_changed;        /* some of those are due, or go */
@@ -238,8 +239,8 @@ static int add_events(struct session_triggers *triggers)
 {
 	const struct definitions *defined = triggers->session->defined;
 
-	for (size_t i = 0; i < definitions_n(defined); i++) {
-		const struct spec_probe *spec = definitions_spec(defined, i);
+	for (; triggers->n_defined < definitions_n(defined); triggers->n_defined++) {
+		const struct spec_probe *spec = definitions_spec(defined, triggers->n_defined);
 		struct trigger_event *event;
 		int rc;
 
@@ -279,16 +280,17 @@ static struct session_triggers *triggers_of(struct ubp_session *s)
 static struct trigger_event *find(const struct session_triggers *triggers, const char *name)
 {
 	const char *colon = strchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : 0;
+	char group[SPEC_NAME_MAX + 1];
 
-	for (size_t i = 0; i < triggers->set->n_events; i++) {
-		struct trigger_event *event = triggers->set->events[i];
-		size_t len = strlen(event->group);
-
-		if (strcmp(event->name, colon ? colon + 1 : name) == 0 &&
-		    (!colon ||
-		     ((size_t)(colon - name) == len && memcmp(event->group, name, len) == 0)))
-			return event;
+	if (colon && len < sizeof(group)) {
+		memcpy(group, name, len);
+		group[len] = '\0';
+		return trigger_set_find(triggers->set, group, colon + 1);
 	}
+	for (size_t i = 0; !colon && i < triggers->set->n_events; i++)
+		if (strcmp(triggers->set->events[i]->name, name) == 0)
+			return triggers->set->events[i];
 	return NULL;
 }
 

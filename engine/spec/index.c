@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "engine/base/hash.h"
 #include "engine/spec/probe.h"
 
 /* Those of one hash; in the end they are compared, so hashes may collide. */
@@ -20,43 +21,30 @@ struct spec_index_links {
 	struct link v[SPEC_INDEX_LINKS];
 };
 
-static uint64_t mix(uint64_t hash, uint64_t number)
-{
-	hash = (hash ^ number) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ hash >> 29;
-}
-
-static uint64_t mix_text(uint64_t hash, const char *text)
-{
-	for (; *text; text++)
-		hash = (hash ^ (uint8_t)*text) * 0x100000001b3ULL;
-	return mix(hash, 0);
-}
-
 static uint64_t event_key(const struct spec_probe *probe)
 {
-	return mix_text(mix_text(1, probe->group), probe->event);
+	return hash_text(hash_text(1, probe->group), probe->event);
 }
 
 /* Probes are at one place by their offsets, or by their symbols' names. */
 static uint64_t offset_key(const struct spec_probe *probe)
 {
-	return mix(mix(mix(2, probe->dev), probe->ino), probe->offset);
+	return hash_number(hash_number(hash_number(2, probe->dev), probe->ino), probe->offset);
 }
 
 static uint64_t symbol_key(const struct spec_probe *probe)
 {
-	uint64_t file = mix(mix(3, probe->dev), probe->ino);
+	uint64_t file = hash_number(hash_number(3, probe->dev), probe->ino);
 
-	return mix(mix_text(file, probe->symbol), probe->symbol_off);
+	return hash_number(hash_text(file, probe->symbol), probe->symbol_off);
 }
 
 static uint64_t twin_key(const struct spec_probe *probe, uint64_t place)
 {
-	uint64_t hash = mix(event_key(probe), place);
+	uint64_t hash = hash_number(event_key(probe), place);
 
 	for (size_t i = 0; i < probe->n_args; i++)
-		hash = mix_text(hash, probe->args[i].text);
+		hash = hash_text(hash, probe->args[i].text);
 	return hash;
 }
 

@@ -16,6 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/map.h"
 #include "engine/trigger/log.h"
 
 struct event_record;
@@ -47,6 +48,8 @@ struct trigger_set {
 	struct trigger_event *
 		*events; /* synthetic ones, too: in the order in which they came */
 	size_t n_events;
+	struct map by_name;    /* of .events, the first one for each hash of group and name */
+	bool has_more_by_name; /* there are others: one has the hash of another */
 	struct trigger_log log;
 	bool escapes; /* strings that hist files show: \\ooo for what could drive a terminal; else raw */
 	bool tracing_on;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/hash.h"
 #include "engine/base/vec.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/events.h"
@@ -63,20 +64,47 @@ void trigger_set_free(struct trigger_set *set)
 		event_free(set->events[i]);
 	}
 	trigger_log_free(&set->log);
+	map_free(&set->by_name);
 	free(set->events);
 	free(set->var_hists);
 	free(set->named);
 	free(set);
 }
 
+static uint64_t name_key(const char *group, const char *name)
+{
+	return hash_text(hash_text(0, group), name);
+}
+
+static bool is_called(const struct trigger_event *event, const char *group, const char *name)
+{
+	return strcmp(event->group, group) == 0 && strcmp(event->name, name) == 0;
+}
+
 struct trigger_event *trigger_set_find(const struct trigger_set *set, const char *group,
 				       const char *name)
 {
-	for (size_t i = 0; i < set->n_events; i++)
-		if (strcmp(set->events[i]->group, group) == 0 &&
-		    strcmp(set->events[i]->name, name) == 0)
+	struct trigger_event *event = map_get(&set->by_name, name_key(group, name));
+
+	if (event && is_called(event, group, name))
+		return event;
+	for (size_t i = 0; set->has_more_by_name && i < set->n_events; i++)
+		if (is_called(set->events[i], group, name))
 			return set->events[i];
 	return NULL;
+}
+
+static int add_name(struct trigger_set *set, struct trigger_event *event)
+{
+	void **place = map_place(&set->by_name, name_key(event->group, event->name));
+
+	if (!place)
+		return -ENOMEM;
+	if (*place)
+		set->has_more_by_name = true;
+	else
+		*place = event;
+	return 0;
 }
 
 int events_add(struct trigger_set *set, const char *group, const char *name,
@@ -89,8 +117,10 @@ int events_add(struct trigger_set *set, const char *group, const char *name,
 	if (VEC_DOUBLE(set->events, set->n_events) < 0)
 		return -ENOMEM;
 	event = event_new(group, name, probe, ++set->last_type, probed);
-	if (!event)
+	if (!event || add_name(set, event) < 0) {
+		event_free(event);
 		return -ENOMEM;
+	}
 	set->events[set->n_events++] = event;
 	*ret = event;
 	return 0;
@@ -104,8 +134,11 @@ int trigger_set_add(struct trigger_set *set, const char *group, const char *name
 
 void events_remove(struct trigger_set *set, struct trigger_event *event)
 {
+	uint64_t key = name_key(event->group, event->name);
 	size_t i = 0;
 
+	if (map_get(&set->by_name, key) == event)
+		(void)map_remove(&set->by_name, key);
 	while (set->events[i] != event)
 		i++;
 	memmove(set->events + i, set->events + i + 1,
