@@ -19,10 +19,10 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
-#include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 #include "engine/ubp_trigger.h"
 
@@ -50,7 +50,7 @@ struct session_triggers {
 	struct waiting **fresh; /* behind those that have waited for a snapshot already */
 	bool is_changed;        /* some of those are due, or go */
 	size_t n_bytes;
-	struct text text; /* what was given last */
+	struct sink_buf text; /* what was given last */
 };
 
 /* --- what triggers ask for ---------------------------------------------------- */
@@ -228,7 +228,7 @@ void triggers_free(struct session_triggers *triggers)
 	}
 	trigger_set_free(triggers->set);
 	free(triggers->events);
-	free(triggers->text.bytes);
+	sink_buf_free(&triggers->text);
 	free(triggers);
 }
 
@@ -382,27 +382,26 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 }
 
 /* The text that is given is begun anew. */
-static struct text *begin(struct session_triggers *triggers)
+static struct sink_buf *begin(struct session_triggers *triggers)
 {
-	free(triggers->text.bytes);
-	triggers->text = (struct text){ 0 };
+	sink_buf_free(&triggers->text);
 	return &triggers->text;
 }
 
-static const char *given(const struct text *text, size_t *ret_len)
+static const char *given(const struct sink_buf *text, size_t *ret_len)
 {
 	if (ret_len)
 		*ret_len = text->len;
-	if (text->is_short)
+	if (text->failed)
 		return NULL;
-	return text->bytes ? text->bytes : "";
+	return text->data ? text->data : "";
 }
 
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
 {
 	struct session_triggers *triggers = triggers_of(s);
 	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
-	struct text *text;
+	struct sink_buf *text;
 
 	if (!event)
 		return NULL;
@@ -416,7 +415,7 @@ const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *re
 {
 	struct session_triggers *triggers = triggers_of(s);
 	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
-	struct text *text;
+	struct sink_buf *text;
 
 	if (!event)
 		return NULL;
@@ -428,7 +427,7 @@ const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *re
 const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)
 {
 	struct session_triggers *triggers = triggers_of(s);
-	struct text *text;
+	struct sink_buf *text;
 
 	if (!triggers)
 		return NULL;

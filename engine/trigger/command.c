@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist.h"
 #include "engine/trigger/set.h"
@@ -69,13 +70,13 @@ int trigger_write(struct trigger_set *set, struct trigger_event *event, const ch
 	return rc;
 }
 
-void trigger_read(const struct trigger_event *event, struct text *out)
+void trigger_read(const struct trigger_event *event, struct sink_buf *out)
 {
 	if (!event->triggers) {
-		text_add(out, "# Available triggers:\n#");
+		sink_buf_printf(out, "# Available triggers:\n#");
 		for (size_t i = 0; i < N_COMMANDS; i++)
-			text_add(out, " %s", commands[i].word);
-		text_add(out, "\n");
+			sink_buf_printf(out, " %s", commands[i].word);
+		sink_buf_printf(out, "\n");
 	}
 	for (const struct trigger *t = event->triggers; t; t = t->next)
 		if (t->kind == TRIGGER_HIST)

@@ -22,7 +22,7 @@
 
 struct event_record;
 struct hist_text;
-struct text;
+struct sink_buf;
 struct trigger;
 struct trigger_command;
 struct trigger_event;
@@ -158,8 +158,8 @@ int hist_command(struct trigger_command *command);
 /* A hit that the trigger's filter lets pass. */
 void hist_hit(struct trigger_set *set, struct hist *hist, const struct event_record *record);
 /* A line of the trigger file; what the hist file says of it. */
-void hist_list(const struct trigger *trigger, struct text *out);
-void hist_print(struct trigger_set *set, const struct trigger *trigger, struct text *out);
+void hist_list(const struct trigger *trigger, struct sink_buf *out);
+void hist_print(struct trigger_set *set, const struct trigger *trigger, struct sink_buf *out);
 /* All histograms of @event go, whoever uses them: at the end. */
 void hist_drop_all(struct trigger_set *set, struct trigger_event *event);
 

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/base/vec.h"
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist.h"
 #include "engine/trigger/hist_field.h"
@@ -274,13 +275,13 @@ static int run(struct trigger_command *command, struct trigger *trigger, char *f
 
 static void begin_log(const struct trigger_command *command)
 {
-	struct text where = { 0 }, what = { 0 };
+	struct sink_buf where = { 0 }, what = { 0 };
 
-	text_add(&where, "hist:%s:%s", command->event->group, command->event->name);
-	text_add(&what, "hist:%s", command->param ? command->param : "");
-	trigger_log_about(&command->set->log, where.bytes, what.bytes);
-	free(where.bytes);
-	free(what.bytes);
+	sink_buf_printf(&where, "hist:%s:%s", command->event->group, command->event->name);
+	sink_buf_printf(&what, "hist:%s", command->param ? command->param : "");
+	trigger_log_about(&command->set->log, where.data, what.data);
+	sink_buf_free(&where);
+	sink_buf_free(&what);
 }
 
 int hist_command(struct trigger_command *command)

@@ -4,14 +4,13 @@
 /* Handlers and actions: what they are carried out with. */
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_make.h"
 #include "engine/trigger/set.h"
-#include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 
 static int fail(struct hist *hist, const char *text, const char *token)
@@ -59,17 +58,17 @@ static struct trigger *find_like(const struct hist *hist, const struct trigger_e
 
 static const char *inner_text(struct hist *hist, const struct trigger *like, const char *name)
 {
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 	const char *ret;
 
 	for (size_t i = like->hist->n_values; i < like->hist->n_fields; i++)
-		text_add(&text, "%s%s", i > like->hist->n_values ? "," : "keys=",
-			 hist_field_name(like->hist->fields[i]));
-	text_add(&text, ":synthetic_%s=%s", name, name);
+		sink_buf_printf(&text, "%s%s", i > like->hist->n_values ? "," : "keys=",
+				hist_field_name(like->hist->fields[i]));
+	sink_buf_printf(&text, ":synthetic_%s=%s", name, name);
 	if (like->filter_text)
-		text_add(&text, " if %s", like->filter_text);
-	ret = text.is_short ? NULL : pool_text(&hist->pool, text.bytes, text.len);
-	free(text.bytes);
+		sink_buf_printf(&text, " if %s", like->filter_text);
+	ret = text.failed ? NULL : pool_text(&hist->pool, text.data, text.len);
+	sink_buf_free(&text);
 	return ret;
 }
 

@@ -4,11 +4,10 @@
 #include "engine/trigger/hist_field.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/trigger/field.h"
-#include "engine/trigger/text.h"
 
 #define STACK_SIZE 128
 
@@ -121,61 +120,62 @@ static const char *modifier_of(unsigned flags)
 }
 
 /* A variable's name as it is written: SYS.EVENT.$x, or without the $. */
-static void add_name(const struct hist_field *field, struct text *out)
+static void add_name(const struct hist_field *field, struct sink_buf *out)
 {
 	if (field->flags & (HIST_REF | HIST_ALIAS)) {
 		if (field->system)
-			text_add(out, "%s.%s.", field->system, field->event_name);
-		text_add(out, "$");
+			sink_buf_printf(out, "%s.%s.", field->system, field->event_name);
+		sink_buf_printf(out, "$");
 	}
-	text_add(out, "%s", field->flags & HIST_CPU ? "common_cpu" : hist_field_name(field));
+	sink_buf_printf(out, "%s",
+			field->flags & HIST_CPU ? "common_cpu" : hist_field_name(field));
 }
 
-void hist_field_text(const struct hist_field *field, struct text *out)
+void hist_field_text(const struct hist_field *field, struct sink_buf *out)
 {
 	const char *modifier = modifier_of(field->flags);
 
 	if (field->var_name)
-		text_add(out, "%s=", field->var_name);
+		sink_buf_printf(out, "%s=", field->var_name);
 	if (field->flags & HIST_CONST)
-		text_add(out, "%" PRIu64, field->constant);
+		sink_buf_printf(out, "%" PRIu64, field->constant);
 	else
 		add_name(field, out);
 	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS)))
-		text_add(out, ".%s", modifier);
+		sink_buf_printf(out, ".%s", modifier);
 	if (field->buckets)
-		text_add(out, "=%" PRId64, (int64_t)field->buckets);
+		sink_buf_printf(out, "=%" PRId64, (int64_t)field->buckets);
 }
 
-static void add_operand(const struct hist_field *field, struct text *out)
+static void add_operand(const struct hist_field *field, struct sink_buf *out)
 {
 	const char *modifier = modifier_of(field->flags);
 
 	if (field->flags & HIST_CONST)
-		text_add(out, "%" PRIu64, field->constant);
+		sink_buf_printf(out, "%" PRIu64, field->constant);
 	else
 		add_name(field, out);
 	if (!modifier && field->flags & HIST_STACK)
 		modifier = "stacktrace";
 	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR)))
-		text_add(out, ".%s", modifier);
+		sink_buf_printf(out, ".%s", modifier);
 }
 
 const char *hist_expr_text(struct hist *hist, const struct hist_field *expr)
 {
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 	const char *ret;
 
 	if (expr->op == '_') {
-		text_add(&text, "-(");
+		sink_buf_printf(&text, "-(");
 		add_operand(expr->operand[0], &text);
-		text_add(&text, ")");
+		sink_buf_printf(&text, ")");
 	} else {
 		add_operand(expr->operand[0], &text);
-		text_add(&text, "%c", expr->op);
+		sink_buf_printf(&text, "%c", expr->op);
 		add_operand(expr->operand[1], &text);
 	}
-	ret = text.is_short ? NULL : pool_text(&hist->pool, text.bytes, text.len);
-	free(text.bytes);
+	ret = text.failed ? NULL : pool_text(&hist->pool, text.data, text.len);
+	sink_buf_free(&text);
 	return ret;
 }

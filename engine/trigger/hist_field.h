@@ -14,7 +14,7 @@ struct hist_field *hist_field_new(struct hist *hist, const struct trigger_field 
 /* What it is called, without modifiers. */
 const char *hist_field_name(const struct hist_field *field);
 /* [VAR=]NAME[.MODIFIER], as the trigger file has it. */
-void hist_field_text(const struct hist_field *field, struct text *out);
+void hist_field_text(const struct hist_field *field, struct sink_buf *out);
 /* The text of an expression. */
 const char *hist_expr_text(struct hist *hist, const struct hist_field *expr);
 

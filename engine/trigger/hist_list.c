@@ -3,35 +3,35 @@
 
 /* A histogram as the trigger file lists it. */
 
+#include "engine/sink/buf.h"
 #include "engine/trigger/field.h"
 #include "engine/trigger/hist.h"
 #include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_text.h"
-#include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 
-static void list_keys(const struct hist *hist, struct text *out)
+static void list_keys(const struct hist *hist, struct sink_buf *out)
 {
 	for (size_t i = hist->n_values; i < hist->n_fields; i++) {
 		const struct hist_field *key = hist->fields[i];
 
-		text_add(out, "%s", i > hist->n_values ? "," : "keys=");
+		sink_buf_printf(out, "%s", i > hist->n_values ? "," : "keys=");
 		if (key->flags & HIST_STACK)
-			text_add(out, "%s%s", hist_field_name(key),
-				 key->field ? ".stacktrace" : "");
+			sink_buf_printf(out, "%s%s", hist_field_name(key),
+					key->field ? ".stacktrace" : "");
 		else
 			hist_field_text(key, out);
 	}
 }
 
-static void list_values(const struct hist *hist, struct text *out)
+static void list_values(const struct hist *hist, struct sink_buf *out)
 {
 	const char *before = ":vals=";
 
 	for (size_t i = hist->text->nohitcount; i < hist->n_values; i++) {
 		if (hist->fields[i]->flags & HIST_VAR)
 			continue;
-		text_add(out, "%s", before);
+		sink_buf_printf(out, "%s", before);
 		hist_field_text(hist->fields[i], out);
 		before = ",";
 	}
@@ -39,7 +39,7 @@ static void list_values(const struct hist *hist, struct text *out)
 	for (size_t i = 0; i < hist->n_values; i++) {
 		if (!(hist->fields[i]->flags & HIST_VAR))
 			continue;
-		text_add(out, "%s", before);
+		sink_buf_printf(out, "%s", before);
 		hist_field_text(hist->fields[i], out);
 		before = ",";
 	}
@@ -53,53 +53,54 @@ static const struct hist_field *sorted_by(const struct hist *hist, unsigned valu
 	return NULL;
 }
 
-static void list_sorts(const struct hist *hist, struct text *out)
+static void list_sorts(const struct hist *hist, struct sink_buf *out)
 {
 	for (size_t i = 0; i < hist->n_sorts; i++) {
-		text_add(out, "%s", i ? "," : ":sort=");
+		sink_buf_printf(out, "%s", i ? "," : ":sort=");
 		hist_field_text(sorted_by(hist, hist->sorts[i].value), out);
 		if (hist->sorts[i].descending)
-			text_add(out, ".descending");
+			sink_buf_printf(out, ".descending");
 	}
 }
 
-static void list_doer(const struct hist_doer *doer, struct text *out)
+static void list_doer(const struct hist_doer *doer, struct sink_buf *out)
 {
 	const char *before = "";
 
 	if (doer->handler == HIST_ONMATCH)
-		text_add(out, ":onmatch(%s.%s).", doer->system, doer->event_name);
+		sink_buf_printf(out, ":onmatch(%s.%s).", doer->system, doer->event_name);
 	else
-		text_add(out, ":%s(%s).", doer->handler == HIST_ONMAX ? "onmax" : "onchange",
-			 doer->watched);
-	text_add(out, "%s(", doer->word);
+		sink_buf_printf(out, ":%s(%s).",
+				doer->handler == HIST_ONMAX ? "onmax" : "onchange",
+				doer->watched);
+	sink_buf_printf(out, "%s(", doer->word);
 	if (doer->synth) {
-		text_add(out, "%s", doer->synth);
+		sink_buf_printf(out, "%s", doer->synth);
 		before = ",";
 	}
 	for (size_t i = 0; i < doer->n_params; i++, before = ",")
-		text_add(out, "%s%s", before, doer->params[i]);
-	text_add(out, ")");
+		sink_buf_printf(out, "%s%s", before, doer->params[i]);
+	sink_buf_printf(out, ")");
 }
 
-void hist_list(const struct trigger *trigger, struct text *out)
+void hist_list(const struct trigger *trigger, struct sink_buf *out)
 {
 	const struct hist *hist = trigger->hist;
 
-	text_add(out, "hist:");
+	sink_buf_printf(out, "hist:");
 	if (trigger->name)
-		text_add(out, "name=%s:", trigger->name);
+		sink_buf_printf(out, "name=%s:", trigger->name);
 	list_keys(hist, out);
 	list_values(hist, out);
 	list_sorts(hist, out);
-	text_add(out, ":size=%u", 1U << hist->map.bits);
+	sink_buf_printf(out, ":size=%u", 1U << hist->map.bits);
 	if (hist->has_time)
-		text_add(out, ":clock=%s", hist->text->clock);
+		sink_buf_printf(out, ":clock=%s", hist->text->clock);
 	if (hist->text->nohitcount)
-		text_add(out, ":nohitcount");
+		sink_buf_printf(out, ":nohitcount");
 	for (size_t i = 0; i < hist->n_doers; i++)
 		list_doer(hist->doers[i], out);
 	if (trigger->filter_text)
-		text_add(out, " if %s", trigger->filter_text);
-	text_add(out, trigger->is_paused ? " [paused]\n" : " [active]\n");
+		sink_buf_printf(out, " if %s", trigger->filter_text);
+	sink_buf_printf(out, trigger->is_paused ? " [paused]\n" : " [active]\n");
 }

@@ -9,13 +9,13 @@
 #include <string.h>
 
 #include "engine/base/escape.h"
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_sort.h"
 #include "engine/trigger/hist_text.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/syscall_name.h"
-#include "engine/trigger/text.h"
 #include "engine/trigger/trigger.h"
 
 #define STACK_ENTRIES 16
@@ -34,7 +34,7 @@ static void name_address(const struct trigger_set *set, uint64_t address, bool w
 		snprintf(ret, size, "0x%" PRIx64, address);
 }
 
-static void print_stack(const struct trigger_set *set, const uint8_t *key, struct text *out)
+static void print_stack(const struct trigger_set *set, const uint8_t *key, struct sink_buf *out)
 {
 	for (size_t i = 0; i < STACK_ENTRIES; i++) {
 		char name[256];
@@ -44,15 +44,15 @@ static void print_stack(const struct trigger_set *set, const uint8_t *key, struc
 		if (!address)
 			return;
 		name_address(set, address, true, name, sizeof(name));
-		text_add(out, "         %s\n", name);
+		sink_buf_printf(out, "         %s\n", name);
 	}
 }
 
-static void print_syscall(uint64_t value, struct text *out)
+static void print_syscall(uint64_t value, struct sink_buf *out)
 {
 	const char *name = syscall_name((uint32_t)value);
 
-	text_add(out, "%-30s[%3" PRIu64 "]", name ? name : "unknown_syscall", value);
+	sink_buf_printf(out, "%-30s[%3" PRIu64 "]", name ? name : "unknown_syscall", value);
 }
 
 /* A stack that is printed frame by frame; with .hex its first word is a number. */
@@ -64,65 +64,66 @@ static bool is_frames(const struct hist_field *field)
 
 /* What the target chose, in @width columns at least. */
 static void add_chosen(const struct trigger_set *set, const char *chosen, int width,
-		       struct text *out)
+		       struct sink_buf *out)
 {
 	char escaped[ESCAPE_BYTE_MAX * SYNTH_TEXT_MAX + 1];
 	size_t len = strnlen(chosen, SYNTH_TEXT_MAX);
 
 	if (set->escapes)
 		*escape_put(escaped, chosen, len) = '\0';
-	text_add(out, "%-*s", width, set->escapes ? escaped : chosen);
+	sink_buf_printf(out, "%-*s", width, set->escapes ? escaped : chosen);
 }
 
 static void print_one(const struct trigger_set *set, const struct hist_field *field,
-		      const uint8_t *bytes, const char *comm, struct text *out)
+		      const uint8_t *bytes, const char *comm, struct sink_buf *out)
 {
 	char name[256];
 	uint64_t value;
 
 	memcpy(&value, bytes, sizeof(value));
 	if (is_frames(field)) {
-		text_add(out, "%s:\n", hist_field_name(field));
+		sink_buf_printf(out, "%s:\n", hist_field_name(field));
 		print_stack(set, bytes, out);
 		return;
 	}
-	text_add(out, "%s: ", hist_field_name(field));
+	sink_buf_printf(out, "%s: ", hist_field_name(field));
 	if (field->flags & HIST_HEX)
-		text_add(out, "%" PRIx64, value);
+		sink_buf_printf(out, "%" PRIx64, value);
 	else if (field->flags & (HIST_SYM | HIST_SYM_OFFSET)) {
 		name_address(set, value, field->flags & HIST_SYM_OFFSET, name, sizeof(name));
-		text_add(out, "[%" PRIx64 "] %-*s", value, field->flags & HIST_SYM ? 45 : 55,
-			 name);
+		sink_buf_printf(out, "[%" PRIx64 "] %-*s", value,
+				field->flags & HIST_SYM ? 45 : 55, name);
 	} else if (field->flags & HIST_EXECNAME) {
 		add_chosen(set, comm, 16, out);
-		text_add(out, "[%10" PRIu64 "]", value);
+		sink_buf_printf(out, "[%10" PRIu64 "]", value);
 	} else if (field->flags & HIST_SYSCALL)
 		print_syscall(value, out);
 	else if (field->flags & HIST_LOG2)
-		text_add(out, "~ 2^%-2" PRIu64, value);
+		sink_buf_printf(out, "~ 2^%-2" PRIu64, value);
 	else if (field->flags & HIST_BUCKET)
-		text_add(out, "~ %" PRIu64 "-%" PRIu64, value, value + field->buckets - 1);
+		sink_buf_printf(out, "~ %" PRIu64 "-%" PRIu64, value,
+				value + field->buckets - 1);
 	else if (field->flags & HIST_STRING)
 		add_chosen(set, (const char *)bytes, 50, out);
 	else
-		text_add(out, "%10" PRIu64, value);
+		sink_buf_printf(out, "%10" PRIu64, value);
 }
 
 static void print_key(const struct hist *hist, const uint8_t *key, const char *comm,
-		      struct text *out)
+		      struct sink_buf *out)
 {
 	bool is_long = false;
 
-	text_add(out, "{ ");
+	sink_buf_printf(out, "{ ");
 	for (size_t i = hist->n_values; i < hist->n_fields; i++) {
 		const struct hist_field *field = hist->fields[i];
 
 		if (i > hist->n_values)
-			text_add(out, ", ");
+			sink_buf_printf(out, ", ");
 		print_one(hist->set, field, key + field->offset, comm, out);
 		is_long |= is_frames(field);
 	}
-	text_add(out, is_long ? "}" : " }");
+	sink_buf_printf(out, is_long ? "}" : " }");
 }
 
 static uint64_t part_of(uint64_t value, uint64_t total)
@@ -147,7 +148,7 @@ static const char *value_name(const struct hist_field *field, char *spelt, size_
 }
 
 static void print_value(const struct hist_field *field, uint64_t value, uint64_t total,
-			uint64_t max, struct text *out)
+			uint64_t max, struct sink_buf *out)
 {
 	char spelt[3 * 64 + 4];
 	const char *name = value_name(field, spelt, sizeof(spelt));
@@ -155,46 +156,47 @@ static void print_value(const struct hist_field *field, uint64_t value, uint64_t
 	char bar[BAR + 1];
 
 	if (field->flags & HIST_PERCENT)
-		text_add(out, " %s (%%): %3" PRIu64 ".%02" PRIu64, name, part / 100,
-			 part % 100);
+		sink_buf_printf(out, " %s (%%): %3" PRIu64 ".%02" PRIu64, name, part / 100,
+				part % 100);
 	else if (field->flags & HIST_GRAPH) {
 		size_t len = (uint32_t)(part * BAR) / 10000;
 
 		memset(bar, ' ', BAR);
 		memset(bar, '#', len < BAR ? len : BAR);
 		bar[BAR] = '\0';
-		text_add(out, " %s: %20s", name, bar);
+		sink_buf_printf(out, " %s: %20s", name, bar);
 	} else if (field->flags & HIST_HEX)
-		text_add(out, " %s: %10" PRIx64, name, value);
+		sink_buf_printf(out, " %s: %10" PRIx64, name, value);
 	else
-		text_add(out, " %s: %10" PRIu64, name, value);
+		sink_buf_printf(out, " %s: %10" PRIu64, name, value);
 }
 
 static void print_saved(const struct hist *hist, const struct hist_entry *entry,
-			struct text *out)
+			struct sink_buf *out)
 {
 	for (size_t i = 0; i < hist->n_saved; i++) {
 		const struct hist_copy *saved = &hist->saved[i];
 		const struct hist_var *var = &entry->vars[saved->var->var];
 
 		if (saved->from->flags & HIST_STRING) {
-			text_add(out, "  %s: ", saved->var->var_name);
+			sink_buf_printf(out, "  %s: ", saved->var->var_name);
 			add_chosen(hist->set, var->bytes ? (const char *)var->bytes : "(null)",
 				   32, out);
 		} else
-			text_add(out, "  %s: %10" PRIu64, saved->var->var_name, var->number);
+			sink_buf_printf(out, "  %s: %10" PRIu64, saved->var->var_name,
+					var->number);
 	}
 }
 
 static void print_entry(const struct hist *hist, const struct hist_entry *entry,
-			const struct sums *sums, struct text *out)
+			const struct sums *sums, struct sink_buf *out)
 {
 	print_key(hist, entry->key, entry->comm, out);
 	for (size_t i = hist->text->nohitcount; i < hist->n_values; i++) {
 		if (hist->fields[i]->flags & (HIST_VAR | HIST_EXPR))
 			continue;
 		if (i)
-			text_add(out, " ");
+			sink_buf_printf(out, " ");
 		print_value(hist->fields[i], entry->sums[i], sums->total[i], sums->max[i], out);
 	}
 	for (size_t i = 0; i < hist->n_doers; i++) {
@@ -202,39 +204,39 @@ static void print_entry(const struct hist *hist, const struct hist_entry *entry,
 
 		if (doer->handler == HIST_ONMATCH || doer->action == HIST_SNAPSHOT)
 			continue;
-		text_add(out, "\n\t%s: %10" PRIu64,
-			 doer->handler == HIST_ONMAX ? "max" : "changed",
-			 entry->vars[doer->best->var].number);
+		sink_buf_printf(out, "\n\t%s: %10" PRIu64,
+				doer->handler == HIST_ONMAX ? "max" : "changed",
+				entry->vars[doer->best->var].number);
 		print_saved(hist, entry, out);
 	}
-	text_add(out, "\n");
+	sink_buf_printf(out, "\n");
 }
 
-static void print_snapshot(const struct hist *hist, struct text *out)
+static void print_snapshot(const struct hist *hist, struct sink_buf *out)
 {
 	const struct track *track = hist->set->snapshot_by;
 
 	if (!track || track->hist != hist || !track->is_taken)
 		return;
-	text_add(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n");
-	text_add(out, "\ttriggering value { %s(%s) }: %10" PRIu64,
-		 track->doer->handler == HIST_ONMAX ? "onmax" : "onchange",
-		 track->doer->watched, track->value);
-	text_add(out, "\ttriggered by event with key: ");
+	sink_buf_printf(out, "\nSnapshot taken (see tracing/snapshot).  Details:\n");
+	sink_buf_printf(out, "\ttriggering value { %s(%s) }: %10" PRIu64,
+			track->doer->handler == HIST_ONMAX ? "onmax" : "onchange",
+			track->doer->watched, track->value);
+	sink_buf_printf(out, "\ttriggered by event with key: ");
 	print_key(hist, track->key, track->comm, out);
-	text_add(out, "\n");
+	sink_buf_printf(out, "\n");
 }
 
-void hist_print(struct trigger_set *set, const struct trigger *trigger, struct text *out)
+void hist_print(struct trigger_set *set, const struct trigger *trigger, struct sink_buf *out)
 {
 	const struct hist *hist = trigger->hist;
 	struct hist_entry **sorted = hist_sorted(hist);
 	struct sums sums = { 0 };
 
 	(void)set;
-	text_add(out, "# event histogram\n#\n# trigger info: ");
+	sink_buf_printf(out, "# event histogram\n#\n# trigger info: ");
 	hist_list(trigger, out);
-	text_add(out, "#\n\n");
+	sink_buf_printf(out, "#\n\n");
 	for (size_t i = 0; sorted && i < hist->map.n; i++)
 		for (size_t k = 0; k < HIST_VALUES_MAX; k++) {
 			sums.total[k] += sorted[i]->sums[k];
@@ -244,14 +246,15 @@ void hist_print(struct trigger_set *set, const struct trigger *trigger, struct t
 	for (size_t i = 0; sorted && i < hist->map.n; i++)
 		print_entry(hist, sorted[i], &sums, out);
 	print_snapshot(hist, out);
-	text_add(out,
-		 "\nTotals:\n    Hits: %" PRIu64 "\n    Entries: %zu\n    Dropped: %" PRIu64
-		 "\n",
-		 hist->map.hits, hist->map.n, hist->map.drops);
+	sink_buf_printf(out,
+			"\nTotals:\n    Hits: %" PRIu64
+			"\n    Entries: %zu\n    Dropped: %" PRIu64 "\n",
+			hist->map.hits, hist->map.n, hist->map.drops);
 	free(sorted);
 }
 
-void trigger_read_hist(struct trigger_set *set, struct trigger_event *event, struct text *out)
+void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
+		       struct sink_buf *out)
 {
 	bool first = true;
 
@@ -259,7 +262,7 @@ void trigger_read_hist(struct trigger_set *set, struct trigger_event *event, str
 		if (t->kind != TRIGGER_HIST)
 			continue;
 		if (!first)
-			text_add(out, "\n\n");
+			sink_buf_printf(out, "\n\n");
 		hist_print(set, t, out);
 		first = false;
 	}

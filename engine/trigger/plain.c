@@ -7,6 +7,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/spec/chars.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
@@ -125,16 +126,16 @@ int plain_command(struct trigger_command *command, enum trigger_kind kind, bool 
 	return rc;
 }
 
-void plain_list(const struct trigger *trigger, struct text *out)
+void plain_list(const struct trigger *trigger, struct sink_buf *out)
 {
-	text_add(out, "%s", trigger->word);
+	sink_buf_printf(out, "%s", trigger->word);
 	if (trigger->target)
-		text_add(out, ":%s:%s", trigger->target->group, trigger->target->name);
+		sink_buf_printf(out, ":%s:%s", trigger->target->group, trigger->target->name);
 	if (trigger->count == TRIGGER_UNLIMITED)
-		text_add(out, ":unlimited");
+		sink_buf_printf(out, ":unlimited");
 	else
-		text_add(out, ":count=%" PRId64, (int64_t)trigger->count);
+		sink_buf_printf(out, ":count=%" PRId64, (int64_t)trigger->count);
 	if (trigger->filter_text)
-		text_add(out, " if %s", trigger->filter_text);
-	text_add(out, "\n");
+		sink_buf_printf(out, " if %s", trigger->filter_text);
+	sink_buf_printf(out, "\n");
 }

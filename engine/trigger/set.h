@@ -22,7 +22,7 @@
 struct event_record;
 struct hist;
 struct spec_probe;
-struct text;
+struct sink_buf;
 struct track;
 struct trigger;
 struct trigger_event;
@@ -83,8 +83,9 @@ int trigger_write(struct trigger_set *set, struct trigger_event *event, const ch
 		  size_t len);
 /* Opening "trigger" with O_TRUNC. */
 void trigger_truncate(struct trigger_set *set, struct trigger_event *event);
-void trigger_read(const struct trigger_event *event, struct text *out);
-void trigger_read_hist(struct trigger_set *set, struct trigger_event *event, struct text *out);
+void trigger_read(const struct trigger_event *event, struct sink_buf *out);
+void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
+		       struct sink_buf *out);
 int trigger_write_enable(struct trigger_event *event, const char *text, size_t len);
 int trigger_write_filter(struct trigger_set *set, struct trigger_event *event,
 			 const char *text);

@@ -14,7 +14,7 @@
 #include <stdint.h>
 
 struct event_record;
-struct text;
+struct sink_buf;
 struct trigger_event;
 struct trigger_set;
 
@@ -49,10 +49,10 @@ int synth_write(struct trigger_set *set, const char *text, size_t len);
 int synth_write_dynamic(struct trigger_set *set, const char *text, size_t len);
 /* Opening synthetic_events with O_TRUNC: all go, or none. */
 int synth_truncate(struct trigger_set *set);
-void synth_read(const struct trigger_set *set, struct text *out);
-void synth_read_dynamic(const struct trigger_set *set, struct text *out);
+void synth_read(const struct trigger_set *set, struct sink_buf *out);
+void synth_read_dynamic(const struct trigger_set *set, struct sink_buf *out);
 /* The file "format" of a synthetic event. */
-void synth_format(const struct trigger_event *event, struct text *out);
+void synth_format(const struct trigger_event *event, struct sink_buf *out);
 
 struct trigger_event *synth_find(const struct trigger_set *set, const char *name);
 
@@ -61,6 +61,6 @@ void synth_happen(struct trigger_set *set, struct trigger_event *event,
 		  const struct synth_value *values, const struct event_record *hit);
 /* What the trace says of @record behind "COMM-PID...: ": NAME: FIELD=VALUE... */
 void synth_text(const struct trigger_set *set, const struct trigger_event *event,
-		const struct event_record *record, struct text *out);
+		const struct event_record *record, struct sink_buf *out);
 
 #endif

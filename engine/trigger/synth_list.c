@@ -5,52 +5,53 @@
 
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
-#include "engine/trigger/text.h"
 
 /* Where the fields of a record begin, and what one takes at least. */
 #define FIRST_FIELD 8
 #define WORD        8
 
-static void list(const struct trigger_set *set, const char *before, struct text *out)
+static void list(const struct trigger_set *set, const char *before, struct sink_buf *out)
 {
 	for (size_t i = 0; i < set->n_events; i++) {
 		const struct synth *synth = set->events[i]->synth;
 
 		if (!synth)
 			continue;
-		text_add(out, "%s%s\t", before, set->events[i]->name);
+		sink_buf_printf(out, "%s%s\t", before, set->events[i]->name);
 		for (size_t k = 0; k < synth->n_fields; k++)
-			text_add(out, "%s%s %s", k ? "; " : "", synth->fields[k].type,
-				 synth->fields[k].name);
-		text_add(out, "\n");
+			sink_buf_printf(out, "%s%s %s", k ? "; " : "", synth->fields[k].type,
+					synth->fields[k].name);
+		sink_buf_printf(out, "\n");
 	}
 }
 
-void synth_read(const struct trigger_set *set, struct text *out)
+void synth_read(const struct trigger_set *set, struct sink_buf *out)
 {
 	list(set, "", out);
 }
 
-void synth_read_dynamic(const struct trigger_set *set, struct text *out)
+void synth_read_dynamic(const struct trigger_set *set, struct sink_buf *out)
 {
 	list(set, "s:" SYNTH_GROUP "/", out);
 }
 
-static void add_field(const struct synth_field *field, unsigned at, struct text *out)
+static void add_field(const struct synth_field *field, unsigned at, struct sink_buf *out)
 {
 	bool dynamic = field->is_dynamic || field->is_stack;
 
 	if (dynamic)
-		text_add(out, "\tfield:__data_loc %s %s;", field->type, field->name);
+		sink_buf_printf(out, "\tfield:__data_loc %s %s;", field->type, field->name);
 	else if (field->is_string)
-		text_add(out, "\tfield:char %s[];", field->name);
+		sink_buf_printf(out, "\tfield:char %s[];", field->name);
 	else
-		text_add(out, "\tfield:%s %s;", field->type, field->name);
-	text_add(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", at, dynamic ? WORD : field->size,
-		 field->is_signed || field->is_string || field->is_stack);
+		sink_buf_printf(out, "\tfield:%s %s;", field->type, field->name);
+	sink_buf_printf(out, "\toffset:%u;\tsize:%u;\tsigned:%d;\n", at,
+			dynamic ? WORD : field->size,
+			field->is_signed || field->is_string || field->is_stack);
 }
 
 static const char *print_format(const struct synth_field *field)
@@ -66,17 +67,18 @@ static const char *print_format(const struct synth_field *field)
 	return field->is_signed ? "%d" : "%u";
 }
 
-void synth_format(const struct trigger_event *event, struct text *out)
+void synth_format(const struct trigger_event *event, struct sink_buf *out)
 {
 	const struct synth *synth = event->synth;
 	unsigned at = FIRST_FIELD;
 
-	text_add(out, "name: %s\nID: %u\nformat:\n", event->name, event->type);
-	text_add(out,
-		 "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
-		 "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
-		 "\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
-		 "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
+	sink_buf_printf(out, "name: %s\nID: %u\nformat:\n", event->name, event->type);
+	sink_buf_printf(
+		out,
+		"\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+		"\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+		"\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;\n"
+		"\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n");
 	for (size_t i = 0; i < synth->n_fields; i++) {
 		const struct synth_field *field = &synth->fields[i];
 
@@ -84,19 +86,19 @@ void synth_format(const struct trigger_event *event, struct text *out)
 		/* Strings of a fixed length have room for the longest. */
 		at += field->is_string && !field->is_dynamic ? SYNTH_TEXT_MAX : WORD;
 	}
-	text_add(out, "\nprint fmt: \"");
+	sink_buf_printf(out, "\nprint fmt: \"");
 	for (size_t i = 0; i < synth->n_fields; i++)
-		text_add(out, "%s%s=%s", i ? ", " : "", synth->fields[i].name,
-			 print_format(&synth->fields[i]));
-	text_add(out, "\"");
+		sink_buf_printf(out, "%s%s=%s", i ? ", " : "", synth->fields[i].name,
+				print_format(&synth->fields[i]));
+	sink_buf_printf(out, "\"");
 	for (size_t i = 0; i < synth->n_fields; i++) {
 		const struct synth_field *field = &synth->fields[i];
 
-		text_add(out,
-			 field->is_stack     ? ", __get_stacktrace(%s)"
-			 : field->is_dynamic ? ", __get_str(%s)"
-					     : ", REC->%s",
-			 field->name);
+		sink_buf_printf(out,
+				field->is_stack     ? ", __get_stacktrace(%s)"
+				: field->is_dynamic ? ", __get_str(%s)"
+						    : ", REC->%s",
+				field->name);
 	}
-	text_add(out, "\n");
+	sink_buf_printf(out, "\n");
 }

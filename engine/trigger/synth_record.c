@@ -8,11 +8,11 @@
 #include <string.h>
 
 #include "engine/event/record.h"
+#include "engine/sink/buf.h"
 #include "engine/spec/spec.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
-#include "engine/trigger/text.h"
 
 /* Put @len bytes behind the data, at a multiple of 8, and the word that says so at @at. */
 static void put_bytes(struct event_record *record, uint32_t at, const void *bytes, size_t len,
@@ -71,48 +71,48 @@ void synth_happen(struct trigger_set *set, struct trigger_event *event,
 }
 
 static void add_stack(const struct trigger_set *set, const struct trigger_field *field,
-		      const struct event_record *record, struct text *out)
+		      const struct event_record *record, struct sink_buf *out)
 {
 	size_t n;
 	const uint64_t *entries = field_stack(field, record, &n);
 
-	text_add(out, "STACK:\n");
+	sink_buf_printf(out, "STACK:\n");
 	for (size_t i = 0; i < n && entries[i]; i++) {
 		char name[256];
 
 		if (!set->out->symbol ||
 		    !set->out->symbol(set->out_ctx, entries[i], true, name, sizeof(name)))
-			text_add(out, "=> 0x%" PRIx64 "\n", entries[i]);
+			sink_buf_printf(out, "=> 0x%" PRIx64 "\n", entries[i]);
 		else
-			text_add(out, "=> %s\n", name);
+			sink_buf_printf(out, "=> %s\n", name);
 	}
 }
 
 void synth_text(const struct trigger_set *set, const struct trigger_event *event,
-		const struct event_record *record, struct text *out)
+		const struct event_record *record, struct sink_buf *out)
 {
 	const struct synth *synth = event->synth;
 
-	text_add(out, "%s: ", event->name);
+	sink_buf_printf(out, "%s: ", event->name);
 	for (size_t i = 0; i < synth->n_fields; i++) {
 		const struct synth_field *field = &synth->fields[i];
 		const struct trigger_field *of = &event->fields[i];
 		size_t len;
 
 		/* Behind a stack a line begins. */
-		text_add(out, "%s%s=", i && !synth->fields[i - 1].is_stack ? " " : "",
-			 field->name);
+		sink_buf_printf(out, "%s%s=", i && !synth->fields[i - 1].is_stack ? " " : "",
+				field->name);
 		if (field->is_stack)
 			add_stack(set, of, record, out);
 		else if (field->is_string) {
 			const char *bytes = field_string(of, record, &len);
 
-			text_add(out, "%.*s", (int)len, bytes);
+			sink_buf_printf(out, "%.*s", (int)len, bytes);
 		} else if (strcmp(field->type, "gfp_t") == 0)
-			text_add(out, "%" PRIx64 " ()", field_number(of, record));
+			sink_buf_printf(out, "%" PRIx64 " ()", field_number(of, record));
 		else if (field->is_signed)
-			text_add(out, "%" PRId64, (int64_t)field_number(of, record));
+			sink_buf_printf(out, "%" PRId64, (int64_t)field_number(of, record));
 		else
-			text_add(out, "%" PRIu64, field_number(of, record));
+			sink_buf_printf(out, "%" PRIu64, field_number(of, record));
 	}
 }

@@ -14,7 +14,7 @@
 struct event_record;
 struct filter;
 struct hist;
-struct text;
+struct sink_buf;
 struct trigger_event;
 struct trigger_set;
 
@@ -78,6 +78,6 @@ bool trigger_is_late(const struct trigger *trigger);
 /* All commands but hist. */
 int plain_command(struct trigger_command *command, enum trigger_kind kind, bool switches_on);
 /* A line of the trigger file. */
-void plain_list(const struct trigger *trigger, struct text *out);
+void plain_list(const struct trigger *trigger, struct sink_buf *out);
 
 #endif

@@ -23,11 +23,11 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
+#include "engine/sink/buf.h"
 #include "engine/spec/table.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
-#include "engine/trigger/text.h"
 #include "tests/unit/masked.h"
 #include "tests/unit/spec_fixture.h"
 #include "tests/unit/trigger_hits.h"
@@ -234,7 +234,7 @@ static void check_log(struct row *row, json_t *step, size_t before)
 		}
 }
 
-static void check_text(struct row *row, const char *what, const struct text *have,
+static void check_text(struct row *row, const char *what, const struct sink_buf *have,
 		       const char *want)
 {
 	struct masked masked = { .hits = row->hits,
@@ -243,12 +243,12 @@ static void check_text(struct row *row, const char *what, const struct text *hav
 				 .digits = json_object_get(row->json, "volatile") != NULL,
 				 .unordered = json_object_get(row->json, "order") != NULL };
 
-	if (!masked_equal(&masked, have->bytes ? have->bytes : "", want))
-		differ(row, "%s: reads\n%s\nnot\n%s", what, have->bytes ? have->bytes : "",
+	if (!masked_equal(&masked, have->data ? have->data : "", want))
+		differ(row, "%s: reads\n%s\nnot\n%s", what, have->data ? have->data : "",
 		       want);
 }
 
-static void read_trigger(const struct trigger_event *event, struct text *text)
+static void read_trigger(const struct trigger_event *event, struct sink_buf *text)
 {
 	if (event && event->triggers)
 		trigger_read(event, text);
@@ -257,7 +257,7 @@ static void read_trigger(const struct trigger_event *event, struct text *text)
 static void check_listing(struct row *row, json_t *step)
 {
 	const char *file = text_of(step, "write");
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 
 	if (!json_object_get(step, "listing"))
 		return;
@@ -268,7 +268,7 @@ static void check_listing(struct row *row, json_t *step)
 	else
 		return; /* definitions: their tests are others */
 	check_text(row, text_of(step, "text"), &text, text_of(step, "listing"));
-	free(text.bytes);
+	sink_buf_free(&text);
 }
 
 static void check_write(struct row *row, json_t *step)
@@ -289,7 +289,7 @@ static void check_event_file(struct row *row, const char *key, const char *want)
 {
 	const char *file = strrchr(key, '/');
 	struct trigger_event *event;
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 	char path[256];
 
 	snprintf(path, sizeof(path), "%.*s", (int)(file - key), key);
@@ -301,7 +301,7 @@ static void check_event_file(struct row *row, const char *key, const char *want)
 	else if (strcmp(file, "/hist") == 0)
 		trigger_read_hist(row->set, event, &text);
 	else if (strcmp(file, "/enable") == 0)
-		text_add(&text, "%s", event_state(event));
+		sink_buf_printf(&text, "%s", event_state(event));
 	else if (strcmp(file, "/format") == 0)
 		synth_format(event, &text);
 	else
@@ -309,7 +309,7 @@ static void check_event_file(struct row *row, const char *key, const char *want)
 	if (event && !(json_is_true(json_object_get(row->json, "undefined")) ||
 		       json_is_string(json_object_get(row->json, "undefined"))))
 		check_text(row, key, &text, want);
-	free(text.bytes);
+	sink_buf_free(&text);
 }
 
 static const char *snapshot_state(const struct row *row)
@@ -320,23 +320,24 @@ static const char *snapshot_state(const struct row *row)
 static void check_trace(struct row *row, const char *key, const struct trace_buffer *buffer,
 			json_t *want)
 {
-	struct text have = { 0 }, lines = { 0 };
+	struct sink_buf have = { 0 }, lines = { 0 };
 	json_t *line;
 	size_t i;
 
 	for (i = 0; i < buffer->n; i++)
 		if (buffer->items[i]->is_kept)
-			text_add(&have, "%s\n", buffer->items[i]->text);
-	json_array_foreach(want, i, line) text_add(&lines, "%s\n", json_string_value(line));
-	check_text(row, key, &have, lines.bytes ? lines.bytes : "");
-	free(have.bytes);
-	free(lines.bytes);
+			sink_buf_printf(&have, "%s\n", buffer->items[i]->text);
+	json_array_foreach(want, i, line)
+		sink_buf_printf(&lines, "%s\n", json_string_value(line));
+	check_text(row, key, &have, lines.data ? lines.data : "");
+	sink_buf_free(&have);
+	sink_buf_free(&lines);
 }
 
 static void check_read(struct row *row, json_t *step)
 {
 	const char *file = text_of(step, "read"), *want = text_of(step, "text");
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 	char path[256];
 
 	if (strcmp(file, "snapshot") == 0) {
@@ -348,20 +349,20 @@ static void check_read(struct row *row, json_t *step)
 	snprintf(path, sizeof(path), "%s", file + 7);
 	if (strstr(path, "/enable")) {
 		snprintf(path + strlen(path), sizeof(path) - strlen(path), "%s", "");
-		text_add(&text, "%.*s", (int)strcspn(want, "\n"), want);
-		check_event_file(row, path, text.bytes);
-		free(text.bytes);
+		sink_buf_printf(&text, "%.*s", (int)strcspn(want, "\n"), want);
+		check_event_file(row, path, text.data);
+		sink_buf_free(&text);
 	} else
 		check_event_file(row, path, want);
 }
 
 static void check_dynamic(struct row *row, const char *want)
 {
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 
 	synth_read_dynamic(row->set, &text);
 	check_text(row, "dynamic_events", &text, want);
-	free(text.bytes);
+	sink_buf_free(&text);
 }
 
 static void check_after(struct row *row)

@@ -12,11 +12,11 @@
 #include <cmocka.h>
 
 #include "engine/event/record.h"
+#include "engine/sink/buf.h"
 #include "engine/sink/text.h"
 #include "engine/spec/spec.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/synth.h"
-#include "engine/trigger/text.h"
 
 static struct trace_item *add(struct trace_buffer *buffer, char *text)
 {
@@ -31,7 +31,7 @@ static struct trace_item *add(struct trace_buffer *buffer, char *text)
 }
 
 /* The line without what is in front of the event's name. */
-static void add_line(struct text *text, const struct trigger_event *event,
+static void add_line(struct sink_buf *text, const struct trigger_event *event,
 		     const struct event_record *record)
 {
 	const struct sink_text_options opt = { 0 };
@@ -48,7 +48,7 @@ static void add_line(struct text *text, const struct trigger_event *event,
 	snprintf(mark, sizeof(mark), ": %s: (", event->name);
 	name = strstr(line.data, mark);
 	assert_non_null(name);
-	text_add(text, "%.*s", (int)(strlen(name + 2) - 1), name + 2);
+	sink_buf_printf(text, "%.*s", (int)(strlen(name + 2) - 1), name + 2);
 	sink_buf_free(&line);
 }
 
@@ -56,14 +56,14 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 		     const struct event_record *record)
 {
 	struct trigger_trace *trace = ctx;
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 
-	text_add(&text, "%s-%d: ", record->comm, record->tid);
+	sink_buf_printf(&text, "%s-%d: ", record->comm, record->tid);
 	if (event->synth)
 		synth_text(trace->set, event, record, &text);
 	else
 		add_line(&text, event, record);
-	return add(&trace->now, text.bytes);
+	return add(&trace->now, text.data);
 }
 
 static void settle(void *ctx, void *place, bool keep)
@@ -78,10 +78,10 @@ static void settle(void *ctx, void *place, bool keep)
 static void stack(void *ctx, const struct event_record *record)
 {
 	struct trigger_trace *trace = ctx;
-	struct text text = { 0 };
+	struct sink_buf text = { 0 };
 
-	text_add(&text, "%s-%d: <stack trace>", record->comm, record->tid);
-	add(&trace->now, text.bytes)->is_kept = true;
+	sink_buf_printf(&text, "%s-%d: <stack trace>", record->comm, record->tid);
+	add(&trace->now, text.data)->is_kept = true;
 }
 
 static void clear(struct trace_buffer *buffer)
