@@ -31,4 +31,10 @@ int num_s64(const char *text, size_t len, int64_t *ret);
  */
 size_t num_scan(const char *text, size_t len, uint64_t *ret);
 
+/* The smallest e with 2^e >= @value, up to 64; of 0 and 1: 0. */
+static inline unsigned num_log2(uint64_t value)
+{
+	return value > 1 ? 64 - (unsigned)__builtin_clzll(value - 1) : 0;
+}
+
 #endif

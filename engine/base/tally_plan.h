@@ -17,6 +17,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "engine/base/num.h"
+
 #define TALLY_KEYS       3
 #define TALLY_VALUES     3
 #define TALLY_STRING_MAX 255
@@ -88,7 +90,7 @@ static inline uint64_t tally_scaled(const struct tally_key *key, uint64_t value)
 {
 	switch (key->scale) {
 	case TALLY_LOG2:
-		return value > 1 ? 64 - (uint64_t)__builtin_clzll(value - 1) : 0;
+		return num_log2(value);
 	case TALLY_BUCKETS:
 		return value / key->bucket;
 	case TALLY_PLAIN:

@@ -294,14 +294,17 @@ static struct trigger_event *find(const struct session_triggers *triggers, const
 	return NULL;
 }
 
-static struct trigger_event *find_or_fail(const struct session_triggers *triggers,
-					  const char *name, struct ubp_err *err)
+/* With triggers for it, of which there may be none before. 0, -ENOMEM or -ENOENT. */
+static int find_or_fail(struct ubp_session *s, const char *name,
+			struct trigger_event **ret_event, struct ubp_err *err)
 {
-	struct trigger_event *event = find(triggers, name);
+	struct session_triggers *triggers = triggers_of(s);
 
-	if (!event)
-		ubp_fail(err, ENOENT, "there is no event '%s'", name);
-	return event;
+	ubp_err_reset(err);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	*ret_event = find(triggers, name);
+	return *ret_event ? 0 : ubp_fail(err, ENOENT, "there is no event '%s'", name);
 }
 
 /* The first of what was logged since @before: what is told behind it follows from it. */
@@ -333,17 +336,14 @@ static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event
 int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 		      struct ubp_err *err)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 	struct trigger_event *event;
 	size_t before;
-	int rc;
+	int rc = find_or_fail(s, name, &event, err);
 
-	ubp_err_reset(err);
-	if (!triggers)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	event = find_or_fail(triggers, name, err);
-	if (!event)
-		return -ENOENT;
+	if (rc < 0)
+		return rc;
+	triggers = s->out.triggers;
 	if (lacks_stacks(s, event, text))
 		return ubp_fail(err, EINVAL, "'%s': stacks are not recorded in this session",
 				text);
@@ -354,16 +354,10 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 
 int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct ubp_err *err)
 {
-	struct session_triggers *triggers = triggers_of(s);
 	struct trigger_event *event;
+	int rc = find_or_fail(s, name, &event, err);
 
-	ubp_err_reset(err);
-	if (!triggers)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	event = find_or_fail(triggers, name, err);
-	if (!event)
-		return -ENOENT;
-	return trigger_write_enable(event, on ? "1" : "0", 1);
+	return rc < 0 ? rc : trigger_write_enable(event, on ? "1" : "0", 1);
 }
 
 int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *err)
@@ -381,15 +375,20 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	return fail(triggers, before, rc, text, err);
 }
 
-/* The text that is given is begun anew. */
-static struct sink_buf *begin(struct session_triggers *triggers)
+/* The text that is given is begun anew: what @read says of the event, or of all with @name NULL. */
+static const char *give(struct ubp_session *s, const char *name, size_t *ret_len,
+			void (*read)(struct session_triggers *triggers,
+				     struct trigger_event *event, struct sink_buf *to))
 {
-	sink_buf_free(&triggers->text);
-	return &triggers->text;
-}
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event = triggers && name ? find(triggers, name) : NULL;
+	struct sink_buf *text;
 
-static const char *given(const struct sink_buf *text, size_t *ret_len)
-{
+	if (!triggers || (name && !event))
+		return NULL;
+	text = &triggers->text;
+	sink_buf_free(text);
+	read(triggers, event, text);
 	if (ret_len)
 		*ret_len = text->len;
 	if (text->failed)
@@ -397,41 +396,38 @@ static const char *given(const struct sink_buf *text, size_t *ret_len)
 	return text->data ? text->data : "";
 }
 
+static void read_list(struct session_triggers *triggers, struct trigger_event *event,
+		      struct sink_buf *to)
+{
+	(void)triggers;
+	if (event->triggers)
+		trigger_read(event, to);
+}
+
+static void read_hist(struct session_triggers *triggers, struct trigger_event *event,
+		      struct sink_buf *to)
+{
+	trigger_read_hist(triggers->set, event, to);
+}
+
+static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,
+			   struct sink_buf *to)
+{
+	(void)event;
+	synth_read(triggers->set, to);
+}
+
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	struct session_triggers *triggers = triggers_of(s);
-	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
-	struct sink_buf *text;
-
-	if (!event)
-		return NULL;
-	text = begin(triggers);
-	if (event->triggers)
-		trigger_read(event, text);
-	return given(text, ret_len);
+	return give(s, name, ret_len, read_list);
 }
 
 const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	struct session_triggers *triggers = triggers_of(s);
-	struct trigger_event *event = triggers ? find(triggers, name) : NULL;
-	struct sink_buf *text;
-
-	if (!event)
-		return NULL;
-	text = begin(triggers);
-	trigger_read_hist(triggers->set, event, text);
-	return given(text, ret_len);
+	return give(s, name, ret_len, read_hist);
 }
 
 const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)
 {
-	struct session_triggers *triggers = triggers_of(s);
-	struct sink_buf *text;
-
-	if (!triggers)
-		return NULL;
-	text = begin(triggers);
-	synth_read(triggers->set, text);
-	return given(text, ret_len);
+	return give(s, NULL, ret_len, read_synthetic);
 }

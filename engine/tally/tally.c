@@ -253,37 +253,55 @@ static void add_string(struct counted *c, const struct tally_field *field,
 	add_text(c, record->data + at, len);
 }
 
+/* Whose hit it is: what neither the data nor a table's entry tells. */
+struct whose {
+	pid_t pid, tid;
+	const char *comm;
+};
+
+/* False: that part of the key is found out at each hit. */
+static bool add_whose(struct counted *c, const struct tally_plan *its,
+		      const struct tally_key *key, const struct whose *whose)
+{
+	switch (key->source) {
+	case TALLY_PID:
+		add_number(c, tally_scaled(key, (uint32_t)whose->pid));
+		return true;
+	case TALLY_TID:
+		add_number(c, tally_scaled(key, (uint32_t)whose->tid));
+		return true;
+	case TALLY_COMM:
+		add_text(c, whose->comm, 16);
+		return true;
+	case TALLY_EVENT:
+		add_number(c, its->event);
+		return true;
+	case TALLY_NUMBER:
+	case TALLY_STRING:
+	case TALLY_CPU:
+		break;
+	}
+	return false;
+}
+
 void tally_record(struct tally *t, const struct tally_plan *its,
 		  const struct event_record *record)
 {
+	const struct whose whose = { record->pid, record->tid, record->comm };
 	struct counted c = { .hits = 1 };
 
 	for (unsigned i = 0; i < its->n_keys; i++) {
 		const struct tally_key *key = &its->keys[i];
 
-		switch (key->source) {
-		case TALLY_STRING:
+		if (add_whose(&c, its, key, &whose))
+			continue;
+		if (key->source == TALLY_STRING)
 			add_string(&c, &key->field, record);
-			break;
-		case TALLY_COMM:
-			add_text(&c, record->comm, sizeof(record->comm));
-			break;
-		case TALLY_NUMBER:
-			add_number(&c, tally_scaled(key, field_of(&key->field, record)));
-			break;
-		case TALLY_CPU:
-			add_number(&c, tally_scaled(key, record->cpu));
-			break;
-		case TALLY_PID:
-			add_number(&c, (uint32_t)record->pid);
-			break;
-		case TALLY_TID:
-			add_number(&c, (uint32_t)record->tid);
-			break;
-		case TALLY_EVENT:
-			add_number(&c, its->event);
-			break;
-		}
+		else
+			add_number(&c,
+				   tally_scaled(key, key->source == TALLY_CPU
+							     ? record->cpu
+							     : field_of(&key->field, record)));
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] =
@@ -295,34 +313,20 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 
 void tally_count(struct tally *t, const struct tally_plan *its, const struct ring_count *count)
 {
+	const struct whose whose = { count->pid, count->tid, count->comm };
 	struct counted c = { .hits = count->hits };
 	const uint64_t *word = count->words + 1;
-	size_t len;
 
 	for (unsigned i = 0; i < its->n_keys; i++) {
-		switch (its->keys[i].source) {
-		case TALLY_STRING:
-			len = strnlen((const char *)word, TALLY_TABLE_STRING - 1);
-			add_text(&c, word, len);
-			word += TALLY_TABLE_STRING / 8;
-			break;
-		case TALLY_NUMBER:
-		case TALLY_CPU:
-			add_number(&c, *word++);
-			break;
-		case TALLY_COMM:
-			add_text(&c, count->comm, 16);
-			break;
-		case TALLY_PID:
-			add_number(&c, (uint32_t)count->pid);
-			break;
-		case TALLY_TID:
-			add_number(&c, (uint32_t)count->tid);
-			break;
-		case TALLY_EVENT:
-			add_number(&c, its->event);
-			break;
-		}
+		const struct tally_key *key = &its->keys[i];
+
+		if (add_whose(&c, its, key, &whose))
+			continue;
+		if (key->source == TALLY_STRING)
+			add_text(&c, word, TALLY_TABLE_STRING - 1);
+		else
+			add_number(&c, *word);
+		word += tally_key_words(key);
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] = *word++;

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/base/num.h"
 #include "engine/trigger/log.h"
 #include "engine/trigger/pool.h"
 #include "engine/trigger/text.h"
@@ -17,13 +18,12 @@
 static int parse_size(const char *text, unsigned *ret_bits)
 {
 	uint64_t size;
-	unsigned bits = 0;
+	unsigned bits;
 	int rc = text_number(text, &size);
 
 	if (rc < 0)
 		return rc;
-	while (bits < 63 && (uint64_t)1 << bits < size)
-		bits++;
+	bits = num_log2(size);
 	if (bits < BITS_LEAST || bits > BITS_MOST)
 		return -EINVAL;
 	*ret_bits = bits;

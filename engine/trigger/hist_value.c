@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "engine/base/num.h"
 #include "engine/event/record.h"
 #include "engine/trigger/field.h"
 #include "engine/trigger/set.h"
@@ -35,15 +36,6 @@ static bool counts_ns(const struct trigger_set *set)
 {
 	return strcmp(set->clock, "counter") != 0 && strcmp(set->clock, "uptime") != 0 &&
 	       strcmp(set->clock, "x86-tsc") != 0;
-}
-
-static uint64_t log2_of(uint64_t value)
-{
-	unsigned log = 0;
-
-	while (log < 64 && (uint64_t)1 << log < value && log < 63)
-		log++;
-	return value > (uint64_t)1 << 63 ? 64 : log;
 }
 
 static struct synth_value number(uint64_t value)
@@ -110,7 +102,7 @@ struct synth_value hist_value(const struct hist_run *run, const struct hist_fiel
 		return plain(run, field);
 	left = hist_value(run, field->operand[0]).number;
 	if (field->flags & HIST_LOG2)
-		return number(log2_of(left));
+		return number(num_log2(left));
 	if (field->flags & HIST_BUCKET)
 		return number(left / field->buckets * field->buckets);
 	if (field->op == '_')
