@@ -320,6 +320,10 @@ bool detour_stops(const struct fetch_program *program, const struct filter *filt
 bool detour_may_drop(const struct fetch_program *program, const struct filter *filter,
 		     enum probe_kind kind);
 
+/* Is all of the filter carried out by a detour that has the data? NULL is fine. */
+bool detour_does_filter(const struct fetch_program *program, const struct filter *filter,
+			enum probe_kind kind);
+
 /* --- leads (lead.c) -------------------------------------------------------------------- */
 
 /*

@@ -214,3 +214,18 @@ struct detour_early detour_look_early(const struct detour_look *look)
 	free(reached);
 	return early;
 }
+
+bool detour_does_filter(const struct fetch_program *program, const struct filter *filter,
+			enum probe_kind kind)
+{
+	const struct detour_plan plan = { .n_probes = 1 };
+	struct detour_probe probe = { .kind = kind, .program = program, .filter = filter };
+	struct detour_look look = {
+		.plan = &plan, .probe = &probe, .late_reg = FETCH_NO_REG, .early = false
+	};
+
+	for (uint32_t i = 0; filter && i < filter->n_preds; i++)
+		if (detour_pred_of(&look, &filter->preds[i]) == DETOUR_UNKNOWN)
+			return false;
+	return true;
+}

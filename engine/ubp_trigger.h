@@ -11,7 +11,7 @@
  *	write(ubp_trigger_hist(session, "uprobes:read", &len))
  *
  * Triggers are carried out by ubp_dispatch(), on each record before it is handed out, and may be written at any time
- * between two calls of it. They see what the session records: hits that a definition's filter drops, those of probes that are off and those that
+ * between two calls of it, until ubp_trigger_settle(). They see what the session records: hits that a definition's filter drops, those of probes that are off and those that
  * were lost are none. Differences from a kernel: a stack is the user's (ubp_options.stack), and "snapshot" hands out what came until then: where
  * a session has such a trigger nothing else is handed out. Of several events at one place the one is carried out first that was defined first.
  *
@@ -48,6 +48,18 @@ const char *ubp_trigger_hist(struct ubp_session *session, const char *event, siz
  */
 int ubp_trigger_record(struct ubp_session *session, const char *event, bool on,
 		       struct ubp_err *err);
+
+/*
+ * No trigger is written any more, and ubp_trigger_record() switches nothing: both fail with -EBUSY from now on. So histograms can be counted in
+ * the target, where no record is written; where no code can do that, they are counted from records, of which none is lost then. This
+ * is done with a histogram that is all that is asked of its event's hits: they are not handed out, the event has no other trigger, and
+ * none switches it. It must have no variables and no actions, and keys and values that are known without a record. What
+ * ubp_trigger_hist() tells is the same. Statistics of such probes are of hits that pass the histogram's filter, too.
+ * Before ubp_start(). Who does not call this has all triggers carried out when records are handed out.
+ */
+int ubp_trigger_settle(struct ubp_session *session, struct ubp_err *err);
+/* How the histogram of probe @i's event is made, as far as files tell; NULL: it has none. */
+const char *ubp_trigger_explain(struct ubp_session *session, size_t i);
 
 /* Define a synthetic event, "NAME TYPE FIELD[; TYPE FIELD]...", or remove it ("!NAME"). Its hits are events of no probe: ubp_event_name(). */
 int ubp_synthetic_add(struct ubp_session *session, const char *text, struct ubp_err *err);

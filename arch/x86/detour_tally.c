@@ -27,6 +27,8 @@
 #define FRAME_TEXT      FRAME_FROM /* a string: where it is, and its bytes with the NUL */
 #define FRAME_TEXT_LEN  FRAME_TO
 #define FRAME_TALLY_END FRAME_START /* R_END */
+#define FRAME_FIRST     FRAME_WORD  /* a new entry: ticks, and what else is in rdx */
+#define FRAME_STEPS     FRAME_GONE
 
 #define WORD_AT(n) ((int32_t)sizeof(struct tally_entry) + 8 * (int32_t)(n))
 
@@ -300,22 +302,43 @@ static void put_next(struct gen *g, const struct gen_aside *a)
 	emit_jmp(e, a->other);
 }
 
+/* It may be forbidden, as for records. */
+static void note_first(struct gen *g)
+{
+	struct emit *e = &g->e;
+
+	emit_rm(e, OP_STORE | OP_W, G_DX, frame(FRAME_STEPS));
+	gen_may_fault(g, g->fail);
+	emit_bytes(e, "\x0f\x31", 2); /* rdtsc */
+	x86_join(e);
+	emit_rm(e, OP_STORE | OP_W, G_AX, frame(FRAME_FIRST));
+	emit_rm(e, OP_LOAD | OP_W, G_DX, frame(FRAME_STEPS));
+}
+
 /* Another's, or nobody's: then it becomes ours, its tag at last. */
 static void put_new(struct gen *g, const struct gen_aside *a)
 {
+	const struct tally_plan *tally = g->probe->tally;
 	label_t again = emit_label(&g->e);
 	struct emit *e = &g->e;
+	unsigned n;
 
 	emit_set(e, a->at);
 	emit_rr(e, OP_TEST | OP_W, R_WORD, R_WORD);
 	emit_jcc(e, COND_NE, a->other); /* to put_next() */
 	emit_rm(e, OP_STORE | OP_W, R_TAG, frame(FRAME_TAG));
+	if (tally->has_first)
+		note_first(g);
 	emit_rr(e, OP_XOR, G_AX, G_AX);
 	emit_imm(e, R_WORD, TALLY_TAG_BUSY);
 	emit_rm(e, OP_CMPXCHG | OP_W, R_WORD, MEM(R_ENTRY, offsetof(struct tally_entry, tag)));
 	emit_rm(e, OP_LOAD | OP_W, R_TAG, frame(FRAME_TAG));
 	emit_jcc(e, COND_NE, a->other);
-	(void)each_word(g, again, true);
+	n = each_word(g, again, true);
+	if (tally->has_first) {
+		emit_rm(e, OP_LOAD | OP_W, R_WORD, frame(FRAME_FIRST));
+		emit_rm(e, OP_STORE | OP_W, R_WORD, MEM(R_ENTRY, WORD_AT(n + tally->n_values)));
+	}
 	emit_rm(e, OP_STORE | OP_W, R_TAG, MEM(R_ENTRY, offsetof(struct tally_entry, tag)));
 	load_ring(g, G_CX);
 	count_up(g, MEM(G_CX, g->plan->tally.at + offsetof(struct tally_area, n)));

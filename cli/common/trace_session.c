@@ -17,6 +17,7 @@
 #include "cli/common/trace_run.h"
 #include "cli/common/triggers.h"
 #include "engine/ubp_tally.h"
+#include "engine/ubp_trigger.h"
 
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
@@ -80,6 +81,8 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 			output_line(&out, "%s", ubp_probe_explain(session, i));
 		if (o->only.explain && ubp_tally_explain(session, i))
 			output_line(&out, "  %s", ubp_tally_explain(session, i));
+		if (o->only.explain && o->triggers.n && ubp_trigger_explain(session, i))
+			output_line(&out, "  %s", ubp_trigger_explain(session, i));
 	}
 	if (o->only.explain && tally_is_wanted(&o->tally))
 		print_trigger(&out, o);

@@ -94,6 +94,15 @@ static int define_synthetic(struct ubp_session *session, const char *text)
 	return CLI_OK;
 }
 
+/* There is no way to write one later. */
+static int settle(struct ubp_session *session)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	return ubp_trigger_settle(session, &err) < 0 ? cli_error_record(&err) : CLI_OK;
+}
+
 int triggers_write(struct ubp_session *session, const struct trace_options *o)
 {
 	int status = CLI_OK;
@@ -109,6 +118,8 @@ int triggers_write(struct ubp_session *session, const struct trace_options *o)
 			if (!was_there(session, d->first, k))
 				status = write_one(session, o, k, trigger->text);
 	}
+	if (status == CLI_OK && o->triggers.n)
+		status = settle(session);
 	return status;
 }
 

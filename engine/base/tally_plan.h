@@ -66,6 +66,8 @@ struct tally_value {
 struct tally_plan {
 	unsigned n_keys, n_values;
 	uint32_t event; /* what TALLY_EVENT is: several probes may have one */
+	uint32_t table; /* which of the session's it adds to */
+	bool has_first; /* entries tell when their first hit came */
 	struct tally_key keys[TALLY_KEYS];
 	struct tally_value values[TALLY_VALUES];
 };
@@ -79,7 +81,7 @@ static inline bool tally_key_is_in_table(const struct tally_key *key)
 /* Does it take an entry in a table? Else a counter does. */
 static inline bool tally_has_table(const struct tally_plan *plan)
 {
-	unsigned n = plan->n_values;
+	unsigned n = plan->n_values + plan->has_first;
 
 	for (unsigned i = 0; i < plan->n_keys; i++)
 		n += tally_key_is_in_table(&plan->keys[i]);

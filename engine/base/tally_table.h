@@ -41,8 +41,9 @@ struct tally_area {
 struct tally_entry {
 	uint64_t tag; /* tally_tag() of its key's hash */
 	uint64_t hits;
-	uint64_t words
-		[]; /* the probe's number, what tables have of its plan's key, the plan's values */
+	/* The probe's number, what tables have of its plan's key, the plan's values; with .has_first the ticks of the processor's counter just before the
+	 * entry was made. */
+	uint64_t words[];
 };
 
 /* Bytes of a string in an entry, its NUL included; zeros behind that up to a whole word, then nothing that means something. */
@@ -63,7 +64,7 @@ static inline uint32_t tally_slot(const struct tally_plan *plan)
 
 	for (unsigned i = 0; i < plan->n_keys; i++)
 		len += 8 * tally_key_words(&plan->keys[i]);
-	len += 8 * plan->n_values;
+	len += 8 * (plan->n_values + plan->has_first);
 	while (slot < len)
 		slot *= 2;
 	return slot;

@@ -117,9 +117,11 @@ static void read_all(const struct ring *ring, ring_count_fn *fn, void *ctx)
 {
 	uint64_t words[WORDS_MAX] = { 0 };
 	const uint8_t *area = area_of(ring);
-	struct ring_count count = {
-		.pid = ring->pid, .tid = ring->tid, .comm = ring->comm, .words = words
-	};
+	struct ring_count count = { .pid = ring->pid,
+				    .tid = ring->tid,
+				    .comm = ring->comm,
+				    .words = words,
+				    .time = &ring->space->set->time };
 
 	if (!area || !fn || atomic_load_explicit(&ring->mute, memory_order_relaxed))
 		return;

@@ -12,6 +12,7 @@
 #include "engine/base/tally_table.h"
 
 struct ring_set;
+struct ring_time;
 
 /* What a thread has counted so far of one key (engine/base/tally_table.h). */
 struct ring_count {
@@ -19,7 +20,8 @@ struct ring_count {
 	pid_t pid, tid;
 	const char *comm;
 	uint64_t hits;
-	uint64_t *words; /* of a table's entry; zeros if it is none's */
+	uint64_t *words;        /* of a table's entry; zeros if it is none's */
+	struct ring_time *time; /* what ticks are, in there */
 };
 
 typedef void ring_count_fn(void *ctx, const struct ring_count *count);

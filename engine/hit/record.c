@@ -133,11 +133,11 @@ uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
 	return hit->opt.clock == CLOCK_KIND_MONO ? m->now_ns : event_clock_now(CLOCK_KIND_MONO);
 }
 
-static struct event_record *reserve(struct hit *hit)
+static struct event_record *reserve(struct hit *hit, bool lossless)
 {
 	struct event_record *r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
 
-	if (!r && hit->opt.lossless) {
+	if (!r && lossless) {
 		event_queue_wake(hit->opt.queue);
 		event_queue_wait_room(hit->opt.queue, MAX_SIZE);
 		r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
@@ -243,7 +243,8 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	    (hit->opt.only_tid && m->t->tid != hit->opt.only_tid))
 		return;
 	uprobe_count(&probe->stats.hits);
-	r = reserve(hit);
+	/* Of what is counted nothing is lost. */
+	r = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
 	if (!r) {
 		uprobe_count(&probe->stats.passed);
 		uprobe_count(&probe->stats.lost);

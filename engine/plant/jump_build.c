@@ -126,6 +126,15 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 	return site->n_probes;
 }
 
+/* Does one of its probes count? Of what is counted nothing is lost. */
+static bool counts(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i]->at_hit.tally)
+			return true;
+	return false;
+}
+
 /* Of all detours in a space, from the first on that asks for it. */
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
@@ -242,7 +251,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.code = code,
 		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
 		.probes = probes,
-		.lossless = plant->opt.lossless,
+		.lossless = plant->opt.lossless || counts(site),
 		.count_dropped = plant->opt.count_dropped,
 		.frames = (uint8_t)plant->opt.frames,
 		.trampoline = returns_trampoline(ps),

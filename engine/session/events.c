@@ -10,11 +10,11 @@
 #include <unistd.h>
 
 #include "engine/define/definitions.h"
+#include "engine/session/counting.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
-#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 #include "engine/session/triggers.h"
 #include "engine/sink/text.h"
@@ -159,7 +159,7 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		if (live_tells(s, record)) {
-			if (!session_tally_took(s, record) && !once_is_again(s, record))
+			if (!counting_took(s, record) && !once_is_again(s, record))
 				deliver(batch, record);
 			n++;
 		}

@@ -56,7 +56,7 @@ const char *letting_go_why_none(const struct ubp_session *s)
 		return "only one of its threads is traced";
 	if (s->letting.is_bound)
 		return "it might not be traced again (kernel.yama.ptrace_scope)";
-	if (s->out.tally)
+	if (s->out.counting)
 		return "what cannot be counted in it is to stop it";
 	if (s->opt.lossless)
 		return "a full ring is to stop it (--lossless)";

@@ -14,6 +14,7 @@
 #include "engine/event/record.h"
 #include "engine/fetch/fetch.h"
 #include "engine/plant/change.h"
+#include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
 #include "engine/session/session_definitions.h"
@@ -126,8 +127,8 @@ static int find_live(const struct ubp_session *s, unsigned number, struct ubp_er
 static void forget_last(struct ubp_session *s, size_t n)
 {
 	for (; n; n--) {
-		free_entry(s, &s->numbers.v[s->numbers.n - 1]);
-		s->numbers.n--;
+		free_entry(s, &s->numbers.v[--s->numbers.n]);
+		counting_forget(s, (unsigned)s->numbers.n);
 	}
 }
 
@@ -265,12 +266,15 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 	rc = make_filtered(entry.spec, filter, &entry.uprobe, err);
 	if (rc < 0)
 		return rc;
-	change = plant_change_new(1, 1);
 	*ret_number = (unsigned)s->numbers.n;
+	rc = counting_take_place(s, entry.uprobe, *ret_number, number);
+	change = rc == 0 ? plant_change_new(1, 1) : NULL;
 	if (!change || append(s, entry) < 0) {
+		counting_forget(s, *ret_number);
 		uprobe_put(entry.uprobe);
 		plant_change_free(change);
-		return ubp_fail(err, ENOMEM, "out of memory");
+		return rc == -E2BIG ? ubp_fail(err, E2BIG, "the filter has too many parts")
+				    : ubp_fail(err, ENOMEM, "out of memory");
 	}
 	switch_one(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
 	change->added[change->n_added] = uprobe_get(entry.uprobe);

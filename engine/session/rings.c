@@ -6,10 +6,10 @@
 #include "arch/host.h"
 #include "engine/define/definitions.h"
 #include "engine/fetch/match.h"
+#include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
-#include "engine/session/tally.h"
 #include "engine/session/tell.h"
 
 /* Delivered by one call at most, so that the caller can see to other things. */
@@ -63,7 +63,7 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 			continue;
 		batch->n++;
 		n++;
-		if (!session_tally_took(s, record) && !once_is_again(s, record))
+		if (!counting_took(s, record) && !once_is_again(s, record))
 			batch->deliver(batch, record);
 	}
 	return n;

@@ -77,7 +77,7 @@ static int begin_planting(struct ubp_session *s)
 	const struct plant_options opt = {
 		.step = s->opt.mode == UBP_MODE_STEP,
 		.force = s->opt.force,
-		.lossless = s->opt.lossless || s->out.tally,
+		.lossless = s->opt.lossless,
 		.once = s->opt.once,
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
@@ -112,7 +112,7 @@ static int begin_hits(struct ubp_session *s)
 		.queue = s->out.queue,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
-		.lossless = s->opt.lossless || s->out.tally,
+		.lossless = s->opt.lossless,
 		.stack = s->opt.stack != UBP_STACK_NONE,
 		.frames = stacks_frames(s),
 		.maps = s->stacks.maps,

@@ -24,6 +24,7 @@
 #include "engine/base/quiet_thread.h"
 #include "engine/define/definitions.h"
 #include "engine/plant/setup.h"
+#include "engine/session/counting.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/session_definitions.h"
@@ -160,6 +161,7 @@ void ubp_session_free(struct ubp_session *s)
 	ring_set_free(s->out.rings);
 	stacks_free(s);
 	session_tally_free(s);
+	counting_free(s);
 	while (s->warning.first) {
 		struct warning *next = s->warning.first->next;
 

@@ -160,8 +160,8 @@ struct session_out {
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
 	struct sink_buf line, arg;
-	struct session_tally *
-		tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
+	struct session_counting *counting; /* counting.c; NULL: all hits are events */
+	struct session_tally *tally;       /* tally.c; NULL: that was not asked for */
 	struct session_triggers
 		*triggers; /* of the caller's thread; NULL: none was asked for */
 };

@@ -8,15 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/base/hash.h"
 #include "engine/base/map.h"
-#include "engine/base/tally_table.h"
 #include "engine/define/definitions.h"
-#include "engine/event/ring_tally.h"
+#include "engine/session/counting.h"
 #include "engine/session/inside.h"
-#include "engine/session/live.h"
 #include "engine/spec/spec.h"
 #include "engine/tally/tally.h"
 #include "engine/tally/text.h"
@@ -25,63 +22,17 @@
 struct session_tally {
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
-	char why[80];
-	struct tally *taken; /* of records, and of threads that have no ring any more */
+	uint32_t table;
 	struct ubp_tally {
 		const struct session_tally *of;
 		struct tally *all; /* with what the others have */
 	} now;
 };
 
-/* --- counting ---------------------------------------------------------------------------- */
-
-static void count_in(struct ubp_session *s, struct tally *tally, const struct ring_count *count)
-{
-	const struct uprobe *probe = live_probe(s, count->probe);
-
-	if (probe && probe->at_hit.tally)
-		tally_count(tally, probe->at_hit.tally, count);
-}
-
-static void on_counted(void *ctx, const struct ring_count *count)
-{
-	struct ubp_session *s = ctx;
-	struct uprobe *probe = live_probe(s, count->probe);
-
-	count_in(s, s->out.tally->taken, count);
-	if (!probe)
-		return;
-	__atomic_store_n(&probe->stats.ring_hits, probe->stats.ring_hits + count->hits,
-			 __ATOMIC_RELAXED);
-	__atomic_store_n(&probe->stats.ring_passed, probe->stats.ring_passed + count->hits,
-			 __ATOMIC_RELAXED);
-}
-
-static void on_there(void *ctx, const struct ring_count *count)
-{
-	struct ubp_session *s = ctx;
-
-	count_in(s, s->out.tally->now.all, count);
-}
-
-bool session_tally_took(struct ubp_session *s, const struct event_record *record)
-{
-	const struct uprobe *probe;
-
-	if (!s->out.tally || record->kind != EVENT_HIT)
-		return false;
-	probe = live_probe(s, record->probe);
-	if (!probe || !probe->at_hit.tally)
-		return false;
-	tally_record(s->out.tally->taken, probe->at_hit.tally, record);
-	return true;
-}
-
 void session_tally_free(struct ubp_session *s)
 {
 	if (!s->out.tally)
 		return;
-	tally_free(s->out.tally->taken);
 	tally_free(s->out.tally->now.all);
 	free(s->out.tally);
 	s->out.tally = NULL;
@@ -130,25 +81,25 @@ static void name_keys(struct tally_text *text, const struct tally_plan *plan,
 static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct map *events,
 		struct ubp_err *err)
 {
-	struct uprobe *probe = definitions_uprobe(s->defined, i);
+	const struct spec_probe *spec = definitions_spec(s->defined, i);
 	struct tally_plan plan;
-	int rc = tally_text_bind(&t->text, definitions_spec(s->defined, i), &plan, err);
+	int rc = tally_text_bind(&t->text, spec, &plan, err);
 
 	if (rc < 0)
 		return rc;
-	plan.event = event_of(s, events, i);
-	if (i == 0)
-		name_keys(&t->text, &plan, definitions_spec(s->defined, 0));
-	if (i == 0)
+	if (i == 0) {
+		name_keys(&t->text, &plan, spec);
 		t->plan = plan;
-	else if (!is_alike(&t->plan, &plan))
+		rc = counting_add(s, &plan, t->text.size, &t->table);
+	} else if (!is_alike(&t->plan, &plan)) {
 		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
-				definitions_spec(s->defined, i)->event);
-	probe->at_hit.tally = malloc(sizeof(plan));
-	if (!probe->at_hit.tally)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	*probe->at_hit.tally = plan;
-	return 0;
+				spec->event);
+	}
+	plan.event = event_of(s, events, i);
+	plan.table = t->table;
+	if (rc == 0)
+		rc = counting_set(s, i, &plan, NULL);
+	return rc < 0 ? ubp_fail(err, -rc, "%s", strerror(-rc)) : 0;
 }
 
 int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
@@ -157,7 +108,7 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 	struct map events = { 0 };
 	int rc = session_check_new(s, err);
 
-	if (rc == 0 && s->out.tally)
+	if (rc == 0 && s->out.counting)
 		rc = ubp_fail(err, EBUSY, "the session counts already");
 	if (rc == 0 && n == 0)
 		rc = ubp_fail(err, EINVAL, "nothing is defined to be counted");
@@ -170,36 +121,16 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = bind(s, s->out.tally, i, &events, err);
 	map_free(&events);
-	if (rc == 0)
-		s->out.tally->taken = tally_new(&s->out.tally->plan, s->out.tally->text.size);
-	if (rc == 0 && !s->out.tally->taken)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
-	if (rc < 0)
+	if (rc < 0) {
 		session_tally_free(s);
-	else if (s->out.rings)
-		ring_set_tally(s->out.rings, tally_slot(&s->out.tally->plan), on_counted, s);
+		counting_free(s);
+	}
 	return rc;
 }
 
 const char *ubp_tally_explain(struct ubp_session *s, size_t i)
 {
-	const struct uprobe *probe = definitions_uprobe(s->defined, i);
-	struct session_tally *t = s->out.tally;
-	const char *why;
-
-	if (!t || !probe->at_hit.tally)
-		return NULL;
-	if (s->no_jumps || definitions_stop(s->defined, i))
-		return "counted at its stops";
-	why = probe->arch->detour.tallies
-		      ? detour_why_no_tally(probe->at_hit.tally, probe->program)
-		      : "there is no code for that on this machine";
-	if (!why && s->opt.stack != UBP_STACK_NONE)
-		why = "stacks are recorded";
-	if (!why)
-		return "counted in the target";
-	(void)snprintf(t->why, sizeof(t->why), "counted from its records: %s", why);
-	return t->why;
+	return s->out.tally ? counting_explain(s, i) : NULL;
 }
 
 /* --- what there is ------------------------------------------------------------------------- */
@@ -212,12 +143,9 @@ const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
 		return NULL;
 	tally_free(t->now.all);
 	t->now.of = t;
-	t->now.all = tally_new(&t->plan, t->text.size);
+	t->now.all = counting_take(s, t->table);
 	if (!t->now.all)
 		return NULL;
-	tally_merge(t->now.all, t->taken);
-	if (s->out.rings)
-		ring_set_count(s->out.rings, on_there, s);
 	return &t->now;
 }
 

@@ -14,12 +14,16 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/map.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
+#include "engine/session/counting.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/sink/buf.h"
+#include "engine/spec/probe.h"
+#include "engine/tally/tally.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
@@ -51,6 +55,9 @@ struct session_triggers {
 	bool is_changed;        /* some of those are due, or go */
 	size_t n_bytes;
 	struct sink_buf text; /* what was given last */
+	bool is_settled;
+	struct map
+		counted; /* events whose hits are counted, by address: the number of their table, + 1 */
 };
 
 /* --- what triggers ask for ---------------------------------------------------- */
@@ -228,6 +235,7 @@ void triggers_free(struct session_triggers *triggers)
 	}
 	trigger_set_free(triggers->set);
 	free(triggers->events);
+	map_free(&triggers->counted);
 	sink_buf_free(&triggers->text);
 	free(triggers);
 }
@@ -294,7 +302,7 @@ static struct trigger_event *find(const struct session_triggers *triggers, const
 	return NULL;
 }
 
-/* With triggers for it, of which there may be none before. 0, -ENOMEM or -ENOENT. */
+/* To write to. 0, -ENOMEM, -ENOENT or -EBUSY. */
 static int find_or_fail(struct ubp_session *s, const char *name,
 			struct trigger_event **ret_event, struct ubp_err *err)
 {
@@ -304,7 +312,9 @@ static int find_or_fail(struct ubp_session *s, const char *name,
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	*ret_event = find(triggers, name);
-	return *ret_event ? 0 : ubp_fail(err, ENOENT, "there is no event '%s'", name);
+	if (!*ret_event)
+		return ubp_fail(err, ENOENT, "there is no event '%s'", name);
+	return triggers->is_settled ? ubp_fail(err, EBUSY, "triggers are settled") : 0;
 }
 
 /* The first of what was logged since @before: what is told behind it follows from it. */
@@ -375,6 +385,111 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	return fail(triggers, before, rc, text, err);
 }
 
+/* --- what is counted in place of handed in ------------------------------------------------ */
+
+/* NULL: a plan does all that is asked of its hits. */
+static const char *why_no_plan(const struct session_triggers *triggers,
+			       const struct trigger_event *event, struct tally_plan *ret_plan,
+			       const struct filter **ret_filter)
+{
+	const struct ubp_session *s = triggers->session;
+
+	if (!triggers->is_settled)
+		return "nothing is settled";
+	if (s->out.tally)
+		return "all hits are counted in another way";
+	if (s->opt.once)
+		return "each probe has one event";
+	if (s->opt.max_rate || s->opt.max_overhead)
+		return "it is watched what probes cost";
+	return trigger_plan(triggers->set, event, ret_plan, ret_filter);
+}
+
+static struct trigger_event *event_of_probe(const struct session_triggers *triggers, size_t i)
+{
+	const struct spec_probe *spec = definitions_spec(triggers->session->defined, i);
+
+	return trigger_set_find(triggers->set, spec->group, spec->event);
+}
+
+/* Its event's table, made with the first of its probes. 0 or -ENOMEM. */
+static int table_of(struct session_triggers *triggers, const struct trigger_event *event,
+		    struct tally_plan *plan)
+{
+	void **place = map_place(&triggers->counted, (uintptr_t)event);
+	int rc;
+
+	if (!place)
+		return -ENOMEM;
+	if (!*place) {
+		rc = counting_add(triggers->session, plan, 0, &plan->table);
+		if (rc < 0)
+			return rc;
+		*place = (void *)(uintptr_t)(plan->table + 1);
+	}
+	plan->table = (uint32_t)(uintptr_t)*place - 1;
+	return 0;
+}
+
+/* One that does not count hands in its hits: both are in the histogram. */
+static int count_probe(struct session_triggers *triggers, size_t i)
+{
+	struct trigger_event *event = event_of_probe(triggers, i);
+	const struct filter *filter;
+	struct tally_plan plan;
+	int rc;
+
+	if (!trigger_has_hist(event) || why_no_plan(triggers, event, &plan, &filter) ||
+	    spec_probe_differing_arg(event->probe,
+				     definitions_spec(triggers->session->defined, i)))
+		return 0;
+	rc = table_of(triggers, event, &plan);
+	if (rc == 0)
+		rc = counting_set(triggers->session, i, &plan, filter);
+	return rc == -E2BIG ? 0 : rc;
+}
+
+int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = session_check_new(s, err);
+	struct session_triggers *triggers;
+
+	if (rc < 0)
+		return rc;
+	triggers = triggers_of(s);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (triggers->is_settled)
+		return 0;
+	triggers->is_settled = true;
+	for (size_t i = 0; i < triggers->n_defined && rc == 0; i++)
+		rc = count_probe(triggers, i);
+	return rc < 0 ? ubp_fail(err, -rc, "out of memory") : 0;
+}
+
+const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event = triggers ? event_of_probe(triggers, i) : NULL;
+	const struct filter *filter;
+	struct tally_plan plan;
+	const char *why, *how;
+
+	if (!event || !trigger_has_hist(event))
+		return NULL;
+	sink_buf_free(&triggers->text);
+	how = s->out.tally ? NULL : counting_explain(s, i);
+	why = how ? NULL : why_no_plan(triggers, event, &plan, &filter);
+	if (how)
+		sink_buf_printf(&triggers->text, "histogram: %s", how);
+	else
+		sink_buf_printf(&triggers->text, "histogram: made of records: %s",
+				why ? why : "its event's places have other arguments");
+	return triggers->text.data;
+}
+
+/* --- what there is ------------------------------------------------------------------------- */
+
 /* The text that is given is begun anew: what @read says of the event, or of all with @name NULL. */
 static const char *give(struct ubp_session *s, const char *name, size_t *ret_len,
 			void (*read)(struct session_triggers *triggers,
@@ -407,7 +522,18 @@ static void read_list(struct session_triggers *triggers, struct trigger_event *e
 static void read_hist(struct session_triggers *triggers, struct trigger_event *event,
 		      struct sink_buf *to)
 {
-	trigger_read_hist(triggers->set, event, to);
+	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
+	struct tally *counted = NULL;
+
+	if (table) {
+		counted = counting_take(triggers->session, (uint32_t)table - 1);
+		if (!counted) {
+			to->failed = -ENOMEM;
+			return;
+		}
+	}
+	trigger_read_hist(triggers->set, event, counted, to);
+	tally_free(counted);
 }
 
 static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,

@@ -382,3 +382,73 @@ void filter_free(struct filter *filter)
 	free(filter->bytes);
 	free(filter);
 }
+
+/* --- two as one ------------------------------------------------------------------- */
+
+/* How many bytes of .bytes its tests refer to. */
+static size_t n_bytes(const struct filter *filter)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < filter->n_preds; i++) {
+		const struct filter_pred *pred = &filter->preds[i];
+		size_t len =
+			pred->test == FILTER_IN_SET ? (pred->value + 7) / 8 : pred->text_len;
+
+		if (pred->text + len > n)
+			n = pred->text + len;
+	}
+	return n;
+}
+
+static uint16_t moved(uint16_t to, uint32_t by, uint16_t pass)
+{
+	if (to == FILTER_PASS)
+		return pass;
+	return to == FILTER_DROP ? to : (uint16_t)(to + by);
+}
+
+/* Behind what @to has: what passes goes on at @pass. */
+static void append(struct filter *to, size_t *n_to_bytes, const struct filter *filter,
+		   uint16_t pass)
+{
+	size_t n = n_bytes(filter);
+
+	for (uint32_t i = 0; i < filter->n_preds; i++) {
+		struct filter_pred *pred = &to->preds[to->n_preds + i];
+
+		*pred = filter->preds[i];
+		pred->on_true = moved(pred->on_true, to->n_preds, pass);
+		pred->on_false = moved(pred->on_false, to->n_preds, pass);
+		pred->text += (uint32_t)*n_to_bytes;
+	}
+	if (n)
+		memcpy(to->bytes + *n_to_bytes, filter->bytes, n);
+	*n_to_bytes += n;
+	to->n_preds += filter->n_preds;
+}
+
+int filter_both(const struct filter *a, const struct filter *b, struct filter **ret_filter)
+{
+	size_t n_preds = (a ? a->n_preds : 0) + (size_t)(b ? b->n_preds : 0), n = 0;
+	struct filter *both;
+
+	*ret_filter = NULL;
+	if (!n_preds)
+		return 0;
+	if (n_preds >= FILTER_DROP)
+		return -E2BIG;
+	both = calloc(1, sizeof(*both) + n_preds * sizeof(both->preds[0]));
+	if (both)
+		both->bytes = malloc((a ? n_bytes(a) : 0) + (b ? n_bytes(b) : 0) + 1);
+	if (!both || !both->bytes) {
+		free(both);
+		return -ENOMEM;
+	}
+	if (a)
+		append(both, &n, a, b ? (uint16_t)a->n_preds : FILTER_PASS);
+	if (b)
+		append(both, &n, b, FILTER_PASS);
+	*ret_filter = both;
+	return 0;
+}

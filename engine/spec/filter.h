@@ -30,6 +30,12 @@ struct filter;
 int filter_parse(const char *text, const struct spec_probe *probe, struct filter **ret_filter,
 		 struct ubp_err *err);
 
+/*
+ * One that passes what both pass; NULL passes everything. *ret_filter is new, or NULL. Returns 0, -ENOMEM, or -E2BIG: together they
+ * have too many tests.
+ */
+int filter_both(const struct filter *a, const struct filter *b, struct filter **ret_filter);
+
 /* NULL is fine. */
 void filter_free(struct filter *filter);
 

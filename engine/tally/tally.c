@@ -9,6 +9,7 @@
 #include "engine/base/tally_table.h"
 #include "engine/base/vec.h"
 #include "engine/event/ring_tally.h"
+#include "engine/event/ring_time.h"
 
 /* Entries lie in pieces, so that none is copied when more come. */
 #define PIECE 65536
@@ -18,7 +19,7 @@
 
 struct entry {
 	uint64_t hits;
-	uint64_t words[]; /* values, then the key */
+	uint64_t words[]; /* values, with .has_first when it came first, then the key */
 };
 
 struct tally {
@@ -35,7 +36,7 @@ struct tally {
 
 /* What is about to be counted. */
 struct counted {
-	uint64_t hits;
+	uint64_t hits, first;
 	uint64_t values[TALLY_VALUES];
 	size_t n_words;
 	uint64_t key[KEY_MAX / 8];
@@ -112,9 +113,20 @@ static void add_text(struct counted *c, const void *text, size_t len)
 
 /* --- entries --------------------------------------------------------------------------------- */
 
+static size_t key_at(const struct tally *t)
+{
+	return t->plan.n_values + t->plan.has_first;
+}
+
 static const uint64_t *key_of(const struct tally *t, const struct entry *e)
 {
-	return e->words + t->plan.n_values;
+	return e->words + key_at(t);
+}
+
+/* NULL: it is not told. */
+static uint64_t *first_of(const struct tally *t, struct entry *e)
+{
+	return t->plan.has_first ? e->words + t->plan.n_values : NULL;
 }
 
 static void put_index(struct tally *t, uint64_t hash, uint32_t number)
@@ -164,7 +176,7 @@ static struct entry *alloc_entry(struct tally *t, size_t len)
 
 static struct entry *make(struct tally *t, const struct counted *c, uint64_t hash)
 {
-	size_t n_words = t->plan.n_values + c->n_words;
+	size_t n_words = key_at(t) + c->n_words;
 	struct entry *e;
 
 	if (t->n >= t->size || VEC_ROOM(t->entries, &t->cap, t->n) < 0 || !make_room(t))
@@ -173,7 +185,9 @@ static struct entry *make(struct tally *t, const struct counted *c, uint64_t has
 	if (!e)
 		return NULL;
 	memset(e, 0, sizeof(*e) + 8 * t->plan.n_values);
-	memcpy(e->words + t->plan.n_values, c->key, 8 * c->n_words);
+	if (first_of(t, e))
+		*first_of(t, e) = UINT64_MAX;
+	memcpy(e->words + key_at(t), c->key, 8 * c->n_words);
 	t->entries[t->n++] = e;
 	put_index(t, hash, (uint32_t)t->n);
 	return e;
@@ -213,6 +227,8 @@ static void add(struct tally *t, const struct counted *c)
 	}
 	t->hits += c->hits;
 	e->hits += c->hits;
+	if (first_of(t, e) && c->first < *first_of(t, e))
+		*first_of(t, e) = c->first;
 	for (unsigned i = 0; i < t->plan.n_values; i++) {
 		if (t->plan.values[i].kind == TALLY_SUM)
 			e->words[i] += c->values[i];
@@ -288,7 +304,7 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 		  const struct event_record *record)
 {
 	const struct whose whose = { record->pid, record->tid, record->comm };
-	struct counted c = { .hits = 1 };
+	struct counted c = { .hits = 1, .first = record->time };
 
 	for (unsigned i = 0; i < its->n_keys; i++) {
 		const struct tally_key *key = &its->keys[i];
@@ -330,6 +346,8 @@ void tally_count(struct tally *t, const struct tally_plan *its, const struct rin
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] = *word++;
+	if (its->has_first)
+		c.first = ring_time_ns(count->time, *word);
 	add(t, &c);
 }
 
@@ -337,17 +355,24 @@ void tally_merge(struct tally *t, const struct tally *from)
 {
 	t->dropped += from->dropped;
 	for (size_t i = 0; i < from->n; i++) {
-		const struct entry *e = from->entries[i];
+		struct entry *e = from->entries[i];
 		const uint64_t *key = key_of(from, e);
 		struct counted c = { .hits = e->hits, .n_words = key_words(from, key) };
 
 		memcpy(c.values, e->words, 8 * from->plan.n_values);
+		if (first_of(from, e))
+			c.first = *first_of(from, e);
 		memcpy(c.key, key, 8 * c.n_words);
 		add(t, &c);
 	}
 }
 
 /* --- what is there ----------------------------------------------------------------------------- */
+
+size_t tally_size(const struct tally *t)
+{
+	return t->size;
+}
 
 size_t tally_n(const struct tally *t)
 {
@@ -366,10 +391,12 @@ uint64_t tally_dropped(const struct tally *t)
 
 void tally_row(const struct tally *t, size_t i, struct tally_row *row)
 {
-	const struct entry *e = t->entries[i];
+	struct entry *e = t->entries[i];
 	const uint64_t *word = key_of(t, e);
 
 	*row = (struct tally_row){ .hits = e->hits };
+	if (first_of(t, e))
+		row->first = *first_of(t, e);
 	for (unsigned k = 0; k < t->plan.n_values; k++)
 		row->values[k] = tally_turned_back(&t->plan.values[k], e->words[k]);
 	for (unsigned k = 0; k < t->plan.n_keys; k++) {

@@ -23,6 +23,7 @@ struct ring_count;
 /* One entry, as it is now. */
 struct tally_row {
 	uint64_t hits;
+	uint64_t first; /* with .has_first: ns of the session's clock */
 	uint64_t values[TALLY_VALUES];
 	struct tally_part {
 		uint64_t number;  /* scaled; TALLY_EVENT: of the probe */
@@ -46,6 +47,8 @@ void tally_count(struct tally *tally, const struct tally_plan *its,
 /* All that @from has, of the same plan. */
 void tally_merge(struct tally *tally, const struct tally *from);
 
+/* At most so many entries. */
+size_t tally_size(const struct tally *tally);
 size_t tally_n(const struct tally *tally);
 /* Hits that made or found an entry; those that did not. */
 uint64_t tally_hits(const struct tally *tally);

@@ -23,6 +23,7 @@
 struct event_record;
 struct hist_text;
 struct sink_buf;
+struct tally;
 struct trigger;
 struct trigger_command;
 struct trigger_event;
@@ -160,6 +161,9 @@ void hist_hit(struct trigger_set *set, struct hist *hist, const struct event_rec
 /* A line of the trigger file; what the hist file says of it. */
 void hist_list(const struct trigger *trigger, struct sink_buf *out);
 void hist_print(struct trigger_set *set, const struct trigger *trigger, struct sink_buf *out);
+/* With what was counted by its plan. */
+void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
+			const struct tally *counted, struct sink_buf *out);
 /* All histograms of @event go, whoever uses them: at the end. */
 void hist_drop_all(struct trigger_set *set, struct trigger_event *event);
 

@@ -80,7 +80,8 @@ static struct hist_entry *make(struct hist_map *map, const uint8_t *key, uint32_
 	return entry;
 }
 
-struct hist_entry *hist_map_hit(struct hist_map *map, const uint8_t *key, bool *ret_new)
+struct hist_entry *hist_map_hit(struct hist_map *map, const uint8_t *key, uint64_t n_hits,
+				bool *ret_new)
 {
 	uint32_t hash = hash_of(key, map->key_size), *place;
 	struct hist_entry *entry = NULL;
@@ -96,9 +97,9 @@ struct hist_entry *hist_map_hit(struct hist_map *map, const uint8_t *key, bool *
 		}
 	}
 	if (entry)
-		map->hits++;
+		map->hits += n_hits;
 	else
-		map->drops++;
+		map->drops += n_hits;
 	return entry;
 }
 

@@ -46,8 +46,9 @@ struct hist_map {
 
 /* NULL: there is none. */
 struct hist_entry *hist_map_find(const struct hist_map *map, const uint8_t *key);
-/* The entry of @key, new (*ret_new) if there was none: a hit. NULL: it was dropped. */
-struct hist_entry *hist_map_hit(struct hist_map *map, const uint8_t *key, bool *ret_new);
+/* The entry of @key, new (*ret_new) if there was none: so many hits. NULL: they were dropped. */
+struct hist_entry *hist_map_hit(struct hist_map *map, const uint8_t *key, uint64_t n_hits,
+				bool *ret_new);
 /* Set a variable. False: memory is short. */
 bool hist_var_set(struct hist_var *var, uint64_t number, const void *bytes, size_t len);
 void hist_map_clear(struct hist_map *map);

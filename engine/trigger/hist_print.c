@@ -254,7 +254,7 @@ void hist_print(struct trigger_set *set, const struct trigger *trigger, struct s
 }
 
 void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
-		       struct sink_buf *out)
+		       const struct tally *counted, struct sink_buf *out)
 {
 	bool first = true;
 
@@ -263,7 +263,10 @@ void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
 			continue;
 		if (!first)
 			sink_buf_printf(out, "\n\n");
-		hist_print(set, t, out);
+		if (counted)
+			hist_print_counted(set, t, counted, out);
+		else
+			hist_print(set, t, out);
 		first = false;
 	}
 }

@@ -137,7 +137,7 @@ void hist_hit(struct trigger_set *set, struct hist *hist, const struct event_rec
 	make_key(&run, key);
 	if (!resolve(&run, key, false))
 		return;
-	entry = hist_map_hit(&hist->map, key, &is_new);
+	entry = hist_map_hit(&hist->map, key, 1, &is_new);
 	if (!entry)
 		return;
 	if (is_new && hist->has_comm)

@@ -20,9 +20,12 @@
 #include "engine/trigger/log.h"
 
 struct event_record;
+struct filter;
 struct hist;
 struct spec_probe;
 struct sink_buf;
+struct tally;
+struct tally_plan;
 struct track;
 struct trigger;
 struct trigger_event;
@@ -84,8 +87,9 @@ int trigger_write(struct trigger_set *set, struct trigger_event *event, const ch
 /* Opening "trigger" with O_TRUNC. */
 void trigger_truncate(struct trigger_set *set, struct trigger_event *event);
 void trigger_read(const struct trigger_event *event, struct sink_buf *out);
+/* @counted: what was counted of its one histogram by the plan of trigger_plan(), beside what came as hits; NULL: nothing. */
 void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
-		       struct sink_buf *out);
+		       const struct tally *counted, struct sink_buf *out);
 int trigger_write_enable(struct trigger_event *event, const char *text, size_t len);
 int trigger_write_filter(struct trigger_set *set, struct trigger_event *event,
 			 const char *text);
@@ -96,5 +100,14 @@ int trigger_set_clock(struct trigger_set *set, const char *name);
 /* A hit of @event: what its triggers do with it, and whether it is recorded. */
 void trigger_hit(struct trigger_set *set, struct trigger_event *event,
 		 const struct event_record *record);
+
+/*
+ * Histograms as plans (engine/base/tally_plan.h), for who counts hits and does not hand them in. Is it all that a hit of @event means, and can
+ * a plan say what it does? NULL: yes, *ret_plan does, for hits that pass *ret_filter, the histogram's (NULL: all do); else
+ * why not, a constant text. This holds until something is written.
+ */
+bool trigger_has_hist(const struct trigger_event *event);
+const char *trigger_plan(const struct trigger_set *set, const struct trigger_event *event,
+			 struct tally_plan *ret_plan, const struct filter **ret_filter);
 
 #endif

@@ -167,10 +167,10 @@ static void matches_patterns(void **state)
 static void takes_a_failed_string_for_an_empty_one(void **state)
 {
 	static const struct pass_case cases[] = {
-		{ "lit == \"\"", ALL },		  { "lit != \"\"", 0 },
-		{ "lit ~ \"**\"", ALL },	  { "lit ~ \"*\"", 0 },
-		{ "lit ~ \"!*\"", ALL },	  { "lit ~ \"a*\"", 0 },
-		{ "lit ~ \"[!a]\"", 0 },	  { "lit != \"lit\"", ALL },
+		{ "lit == \"\"", ALL },           { "lit != \"\"", 0 },
+		{ "lit ~ \"**\"", ALL },          { "lit ~ \"*\"", 0 },
+		{ "lit ~ \"!*\"", ALL },          { "lit ~ \"a*\"", 0 },
+		{ "lit ~ \"[!a]\"", 0 },          { "lit != \"lit\"", ALL },
 		{ "s == \"\"", HIT(4) | HIT(9) },
 	};
 
@@ -535,6 +535,47 @@ static void holds_the_largest_filters(void **state)
 	check_error(text, EINVAL, NULL, -1);
 }
 
+/* --- two as one ------------------------------------------------------------------- */
+
+static void two_pass_what_both_pass(void **state)
+{
+	static const char *const texts[] = {
+		"0",
+		"u8 == 1",
+		"s8 < 0 || u8 == 200",
+		"!(u8 & 1) && s8 >= 0",
+		"s ~ \"a*\"",
+		"s ~ \"*e\" && !(s == \"apple\")",
+		"s ~ \"?[a-p]*\" || u8 == 0",
+		"CPU & CPUS{0-0}",
+	};
+	const size_t n = sizeof(texts) / sizeof(texts[0]);
+	struct event_record *record = new_record();
+	struct filter *both;
+	struct fixture f;
+
+	(void)state;
+	fixture_init(&f, FIXTURE_CORPUS);
+	for (size_t i = 0; i < n * n; i++) {
+		struct filter *a = parsed(&f, texts[i / n]), *b = parsed(&f, texts[i % n]);
+
+		assert_int_equal(filter_both(a, b, &both), 0);
+		assert_int_equal(both == NULL, !a && !b);
+		for (size_t k = 0; k < N_HITS * 2; k++) {
+			fixture_record(&f, &hits[k / 2], record);
+			record->cpu = k % 2 ? 0 : 7;
+			if (filter_match(both, record) !=
+			    (filter_match(a, record) && filter_match(b, record)))
+				fail_msg("%s and %s: hit %zu", texts[i / n], texts[i % n],
+					 k / 2);
+		}
+		filter_free(a);
+		filter_free(b);
+		filter_free(both);
+	}
+	free(record);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -551,6 +592,7 @@ int main(void)
 		cmocka_unit_test(shows_the_text_without_trailing_blanks),
 		cmocka_unit_test(zero_is_no_filter),
 		cmocka_unit_test(holds_the_largest_filters),
+		cmocka_unit_test(two_pass_what_both_pass),
 	};
 
 	return cmocka_run_group_tests_name("filter", tests, NULL, NULL);

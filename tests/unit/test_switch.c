@@ -2,10 +2,11 @@
 /* Copyright the ubp authors */
 
 /*
- * ubp_probe_enable(): before the start, while the session runs, of a probe that has another filter since, and behind the end. The
- * program calls the probed function when it is asked to, and answers: so what has to be told of each call is known.
+ * ubp_probe_enable(): before the start, while the session runs, of a probe that has another filter since, and behind the end; and probes that
+ * count, which go on so with another filter. The program calls the probed function when it is asked to, and answers: so what has to be told of each call is known.
  */
 
+#include <errno.h>
 #include <poll.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -27,6 +28,8 @@
 #include "engine/session/event.h"
 #include "engine/session/live.h"
 #include "engine/ubp.h"
+#include "engine/ubp_tally.h"
+#include "engine/ubp_trigger.h"
 
 #ifdef __aarch64__
 #define ARG "%x0"
@@ -134,6 +137,7 @@ static void turn(struct ubp_session *s, size_t i, bool on)
 	assert_int_equal(ubp_probe_is_enabled(s, i), on);
 }
 
+/* Its two probes are off. */
 static struct ubp_session *new_session(enum ubp_mode mode)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
@@ -161,9 +165,15 @@ static struct ubp_session *new_session(enum ubp_mode mode)
 		/* One that comes behind is numbered, too. */
 		turn(s, (size_t)i, false);
 	}
+	return s;
+}
+
+static void start(struct ubp_session *s)
+{
+	struct ubp_err err;
+
 	if (ubp_start(s, &err) < 0)
 		fail_msg("%s", err.text);
-	return s;
 }
 
 /* The entry probe has another filter, and so another number. */
@@ -206,6 +216,7 @@ static void switches(enum ubp_mode mode)
 
 	start_program();
 	s = new_session(mode);
+	start(s);
 	calls(1);
 	turn(s, 1, true);
 	calls(3);
@@ -248,11 +259,102 @@ static void at_breakpoints(void **state)
 	switches(UBP_MODE_TRAP);
 }
 
+/* --- probes that count ------------------------------------------------------------------- */
+
+static void end_counting(struct ubp_session *s, struct told *told)
+{
+	ubp_stop(s);
+	while (dispatch(s, told) > 0)
+		;
+	for (unsigned i = 0; i < NUMBERS; i++)
+		assert_int_equal(told->n[i], 0);
+}
+
+/* Who takes its place counts on, hits that pass the histogram's filter as well. */
+static void goes_on_with_a_histogram(enum ubp_mode mode)
+{
+	struct told told = { .n = { 0 } };
+	struct ubp_session *s;
+	const char *event, *hist;
+	struct ubp_err err;
+
+	start_program();
+	s = new_session(mode);
+	event = ubp_probe_event(s, 0);
+	turn(s, 0, true);
+	assert_int_equal(ubp_trigger_write(s, event, "hist:keys=n:sort=n if n < 30", &err), 0);
+	assert_int_equal(ubp_trigger_record(s, event, false, &err), 0);
+	assert_string_equal(ubp_trigger_explain(s, 0),
+			    "histogram: made of records: nothing is settled");
+	assert_int_equal(ubp_trigger_settle(s, &err), 0);
+	assert_ptr_equal(strstr(ubp_trigger_explain(s, 0), "histogram: counted "),
+			 ubp_trigger_explain(s, 0));
+	assert_null(ubp_trigger_explain(s, 1));
+	assert_int_equal(ubp_trigger_write(s, event, "traceoff", &err), -EBUSY);
+	assert_int_equal(ubp_trigger_record(s, event, true, &err), -EBUSY);
+	start(s);
+	calls(1);
+	calls(30);
+	refilter(s, &told);
+	calls(20);
+	calls(1);
+	calls(30);
+	/* While it goes on, too. */
+	while (dispatch(s, &told) > 0)
+		;
+	hist = ubp_trigger_hist(s, event, NULL);
+	assert_non_null(strstr(hist, "Hits: 5\n    Entries: 3\n"));
+	end_counting(s, &told);
+	hist = ubp_trigger_hist(s, event, NULL);
+	assert_non_null(strstr(hist, "{ n:          1 } hitcount:          2\n"
+				     "{ n:          2 } hitcount:          2\n"
+				     "{ n:         20 } hitcount:          1\n"));
+	assert_non_null(strstr(hist, "Hits: 5\n    Entries: 3\n    Dropped: 0\n"));
+	ubp_session_free(s);
+	end_program();
+}
+
+static void goes_on_with_a_tally(enum ubp_mode mode)
+{
+	struct told told = { .n = { 0 } };
+	struct ubp_session *s;
+	struct ubp_err err;
+
+	start_program();
+	s = new_session(mode);
+	turn(s, 0, true);
+	assert_int_equal(ubp_tally(s, "hist:keys=event", &err), 0);
+	start(s);
+	calls(1);
+	refilter(s, &told);
+	calls(20);
+	end_counting(s, &told);
+	assert_int_equal(ubp_tally_hits(ubp_tally_take(s)), 3);
+	ubp_session_free(s);
+	end_program();
+}
+
+static void count_on_by_detours(void **state)
+{
+	(void)state;
+	goes_on_with_a_histogram(UBP_MODE_JUMP);
+	goes_on_with_a_tally(UBP_MODE_JUMP);
+}
+
+static void count_on_at_breakpoints(void **state)
+{
+	(void)state;
+	goes_on_with_a_histogram(UBP_MODE_TRAP);
+	goes_on_with_a_tally(UBP_MODE_TRAP);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(by_detours),
 		cmocka_unit_test(at_breakpoints),
+		cmocka_unit_test(count_on_by_detours),
+		cmocka_unit_test(count_on_at_breakpoints),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,8 +244,7 @@ static void check_text(struct row *row, const char *what, const struct sink_buf 
 				 .unordered = json_object_get(row->json, "order") != NULL };
 
 	if (!masked_equal(&masked, have->data ? have->data : "", want))
-		differ(row, "%s: reads\n%s\nnot\n%s", what, have->data ? have->data : "",
-		       want);
+		differ(row, "%s: reads\n%s\nnot\n%s", what, have->data ? have->data : "", want);
 }
 
 static void read_trigger(const struct trigger_event *event, struct sink_buf *text)
@@ -299,7 +298,7 @@ static void check_event_file(struct row *row, const char *key, const char *want)
 	else if (strcmp(file, "/trigger") == 0)
 		read_trigger(event, &text);
 	else if (strcmp(file, "/hist") == 0)
-		trigger_read_hist(row->set, event, &text);
+		trigger_read_hist(row->set, event, NULL, &text);
 	else if (strcmp(file, "/enable") == 0)
 		sink_buf_printf(&text, "%s", event_state(event));
 	else if (strcmp(file, "/format") == 0)

@@ -15,12 +15,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <x86intrin.h>
 
 #include <cmocka.h>
 
 #include "engine/base/err.h"
 #include "engine/base/tally_table.h"
 #include "engine/event/ring_tally.h"
+#include "engine/event/ring_time.h"
 #include "engine/tally/tally.h"
 #include "engine/tally/text.h"
 #include "tests/unit/lab_random.h"
@@ -38,6 +40,7 @@
 static struct tally_plan plan;
 static struct run_regs before;
 static struct run_end end;
+static struct ring_time ticks_time;
 static unsigned n_counted, n_records, n_full, n_traps, n_drops;
 
 static struct tally_area *area(void)
@@ -52,12 +55,18 @@ static void reset_area(unsigned n)
 	area()->mask = (uint64_t)(n - 1) * lab.plan.tally.slot;
 }
 
+static uint64_t read_ticks(void)
+{
+	return __rdtsc();
+}
+
 static int set_up(void **state)
 {
 	void *ring;
 
 	if (lab_set_up(state) < 0)
 		return -1;
+	ring_time_init(&ticks_time, CLOCK_KIND_MONO, read_ticks);
 	ring = mmap(NULL, AREA_AT + AREA_LEN, PROT_READ | PROT_WRITE,
 		    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	assert_true(ring != MAP_FAILED);
@@ -69,12 +78,25 @@ static int set_up(void **state)
 
 static void count(struct tally *tally, uint64_t hits, uint64_t *words)
 {
-	struct ring_count one = {
-		.probe = NUMBER, .tid = LAB_TID, .comm = "lab rat", .hits = hits, .words = words
-	};
+	struct ring_count one = { .probe = NUMBER,
+				  .tid = LAB_TID,
+				  .comm = "lab rat",
+				  .hits = hits,
+				  .words = words,
+				  .time = &ticks_time };
 
 	if (hits)
 		tally_count(tally, &plan, &one);
+}
+
+/* When its first hit came lies between the start and now. */
+static void check_first(const uint64_t *words)
+{
+	unsigned n = 1 + plan.n_values;
+
+	for (unsigned i = 0; i < plan.n_keys; i++)
+		n += tally_key_words(&plan.keys[i]);
+	assert_true(words[n] > ring_time_last(&ticks_time) && words[n] < __rdtsc());
 }
 
 static void read_area(struct tally *tally)
@@ -92,6 +114,8 @@ static void read_area(struct tally *tally)
 		n++;
 		assert_int_equal(entry->words[0], NUMBER);
 		memcpy(words, entry->words, slot - sizeof(*entry));
+		if (plan.has_first)
+			check_first(words);
 		count(tally, entry->hits, words);
 	}
 	assert_int_equal(n, area()->n);
@@ -308,6 +332,7 @@ static void random_plans(void **state)
 		if (tally_text_parse(text, &parsed, &err) < 0 ||
 		    tally_text_bind(&parsed, &make.probe, &plan, &err) < 0)
 			fail_msg("%s: %s", what, err.text);
+		plan.has_first = lab_upto(&rng, 2);
 		lab_reset();
 		lab_set_probe(0, false, args,
 			      lab_upto(&rng, 4) || is_text[0] ? NULL : "arg1 > 100");
@@ -383,7 +408,8 @@ static void check_interruption(void *arg, const struct run_end *now, bool was_in
 	tally_free(want);
 }
 
-static void interrupt_everywhere(const char *args, const char *text, unsigned room)
+static void interrupt_everywhere(const char *args, const char *text, unsigned room,
+				 bool has_first)
 {
 	const struct lab_interruptions what = { .regs = &before,
 						.start = before_interruption,
@@ -404,6 +430,7 @@ static void interrupt_everywhere(const char *args, const char *text, unsigned ro
 	probe_make(&make, false, args);
 	assert_int_equal(tally_text_parse(text, &parsed, &err), 0);
 	assert_int_equal(tally_text_bind(&parsed, &make.probe, &plan, &err), 0);
+	plan.has_first = has_first;
 	interrupted.what = text;
 	interrupted.room = room;
 	lab_function_start(&before, &interrupted.after);
@@ -425,13 +452,16 @@ static void is_interrupted_anywhere(void **state)
 	static const char path[] = "a=" R0 ":s64 s=+0(" R1 "):string";
 
 	(void)state;
-	interrupt_everywhere("a=" R0 ":s64", "hist:keys=event", 64);
-	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a:vals=a", 64);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=event", 64, false);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a:vals=a", 64, false);
 	/* The same key, and another one in the same place. */
-	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a.buckets=1000:vals=a,a.min,a.max", 64);
-	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a", 1);
-	interrupt_everywhere(path, "hist:keys=s:vals=a.min,a.max", 64);
-	interrupt_everywhere(path, "hist:keys=s,a", 64);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a.buckets=1000:vals=a,a.min,a.max", 64,
+			     false);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=a", 1, false);
+	interrupt_everywhere(path, "hist:keys=s:vals=a.min,a.max", 64, false);
+	interrupt_everywhere(path, "hist:keys=s,a", 64, false);
+	interrupt_everywhere(path, "hist:keys=s,a:vals=a", 64, true);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=tid", 64, true);
 }
 
 int main(void)
