@@ -57,6 +57,11 @@ const struct bench_case bench_cases[] = {
 	  .ret = true,
 	  .has_duration = true,
 	  .tally = "hist:keys=arg1.log2" },
+	{ .name = "trigger_key",
+	  .about = "entry, a histogram of a trigger, by an int of 64 values",
+	  .entry = true,
+	  .has_int = true,
+	  .trigger = "hist:keys=a.buckets=1048576" },
 	{ .name = NULL },
 };
 

@@ -19,8 +19,9 @@ struct bench_case {
 	bool passes; /* .filter says yes */
 	const char *
 		tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
-	bool has_duration; /* of the return, in place of its value */
-	bool is_standard;  /* measured on more kinds of first instruction than the usual */
+	const char *trigger; /* the same with this one, as --trigger does it */
+	bool has_duration;   /* of the return, in place of its value */
+	bool is_standard;    /* measured on more kinds of first instruction than the usual */
 };
 
 /* They end in a name NULL. */

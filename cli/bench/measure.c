@@ -13,6 +13,7 @@
 #include "cli/bench/session.h"
 #include "engine/base/err.h"
 #include "engine/ubp_tally.h"
+#include "engine/ubp_trigger.h"
 
 /* What a ring keeps free at its end, and more. */
 #define RING_SPARE  65536
@@ -144,7 +145,7 @@ static int define_kernel(struct built_in *b, struct bench_result *result, bool *
 	int rc;
 
 	*ret_has = false;
-	if (b->row->c->tally) {
+	if (b->row->c->tally || b->row->c->trigger) {
 		(void)snprintf(result->why, sizeof(result->why),
 			       "ubp counts, and records nothing");
 		return 0;
@@ -211,11 +212,26 @@ static int warm_up_ring(struct built_in *b, struct bench_session *s, size_t ring
 	return rc;
 }
 
+/* Of the first probe's event, which is not told. */
+static int add_histogram(const struct built_in *b, struct bench_session *s, struct ubp_err *err)
+{
+	int rc;
+
+	(void)snprintf(s->histogram, sizeof(s->histogram), "%s",
+		       ubp_probe_event(s->session, 0));
+	rc = ubp_trigger_write(s->session, s->histogram, b->row->c->trigger, err);
+	if (rc == 0)
+		rc = ubp_trigger_record(s->session, s->histogram, false, err);
+	return rc < 0 ? rc : ubp_trigger_settle(s->session, err);
+}
+
 static int start_session(struct built_in *b, struct bench_session *s, struct ubp_err *err)
 {
 	int rc = ubp_add_events(s->session, b->definitions.text, strlen(b->definitions.text),
 				b->row->c->filter, err);
 
+	if (rc == 0 && b->row->c->trigger)
+		rc = add_histogram(b, s, err);
 	if (rc == 0 && b->row->c->tally)
 		rc = ubp_tally(s->session, b->row->c->tally, err);
 	s->tallies = b->row->c->tally;

@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/bench/program.h"
@@ -13,6 +14,7 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 #include "engine/ubp_tally.h"
+#include "engine/ubp_trigger.h"
 
 #define RING_MIN 16384U /* and of queues, too */
 
@@ -61,12 +63,23 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		s->n_bytes += len;
 }
 
+static uint64_t histogram_hits(const char *hist)
+{
+	const char *hits = strstr(hist, "\n    Hits: ");
+
+	return hits ? strtoull(hits + strlen("\n    Hits: "), NULL, 10) : 0;
+}
+
 static void take_counted(struct bench_session *s)
 {
 	const struct ubp_tally *tally = s->tallies ? ubp_tally_take(s->session) : NULL;
+	const char *hist =
+		*s->histogram ? ubp_trigger_hist(s->session, s->histogram, NULL) : NULL;
 
 	if (tally)
 		s->taken = ubp_tally_hits(tally);
+	if (hist)
+		s->taken = histogram_hits(hist);
 }
 
 void bench_session_take(void *ctx)

@@ -12,8 +12,9 @@ struct bench_session {
 	struct ubp_session *session;
 	uint64_t taken, lost; /* events that were dispatched; that the stream said were lost */
 	bool tallies;         /* events are counted, and .taken is how many were so far */
-	bool format;          /* a live reader: events become text */
-	size_t n_bytes;       /* of that */
+	char histogram[64]; /* the event that has one, of which .taken is the same; "": none */
+	bool format;        /* a live reader: events become text */
+	size_t n_bytes;     /* of that */
 	struct ubp_err *err;
 	int rc; /* of the last dispatch */
 };
