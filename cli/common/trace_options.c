@@ -516,6 +516,9 @@ int trace_options_check(const struct trace_options *o)
 	if (tally_is_wanted(&o->tally) && o->ends.count)
 		return cli_usage_error(
 			"-n is for events: it excludes --count, --hist and --sum");
+	if (tally_is_wanted(&o->tally) && o->triggers.n)
+		return cli_usage_error("hits that are counted are no events: --trigger "
+				       "excludes --count, --hist and --sum");
 	if (tally_check(&o->tally) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);

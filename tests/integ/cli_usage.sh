@@ -39,6 +39,7 @@ usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
 usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
 usage "--top takes a number of lines, from 1, not '0'" --top 0 p:libc:getenv
 usage '-n is for events: it excludes --count, --hist and --sum' -n 1 --count p:libc:getenv
+usage 'hits that are counted are no events: --trigger excludes --count, --hist and --sum' --count -e p:libc:getenv --trigger traceoff
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
 
 # What those who come from elsewhere try.
