@@ -39,6 +39,7 @@
 #define RETURN_GUESS 1024 /* a return is recorded by code of its own */
 #define OP_GUESS     256
 #define STACK_GUESS  512
+#define TALLY_GUESS  768 /* it counts in a table */
 
 void jump_batch_free(struct jump_batch *batch)
 {
@@ -149,9 +150,13 @@ static uint32_t guess(const struct plant *plant, const struct site *site)
 	size_t len = site->n_probes ? 0 : PROBE_GUESS;
 
 	len += has_return(site) ? RETURN_GUESS : 0;
-	for (size_t p = 0; p < site->n_probes; p++)
+	for (size_t p = 0; p < site->n_probes; p++) {
+		const struct tally_plan *tally = site->probes[p]->at_hit.tally;
+
 		len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
+		       (tally && tally_has_table(tally) ? TALLY_GUESS : 0) +
 		       OP_GUESS * site->probes[p]->program->n_ops;
+	}
 	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
 }
 

@@ -402,7 +402,7 @@ static const char *why_no_plan(const struct session_triggers *triggers,
 		return "each probe has one event";
 	if (s->opt.max_rate || s->opt.max_overhead)
 		return "it is watched what probes cost";
-	return trigger_plan(triggers->set, event, ret_plan, ret_filter);
+	return trigger_plan(event, ret_plan, ret_filter);
 }
 
 static struct trigger_event *event_of_probe(const struct session_triggers *triggers, size_t i)

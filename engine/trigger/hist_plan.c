@@ -140,15 +140,6 @@ static const char *why_no_filter(const struct trigger_event *event, const struct
 	return NULL;
 }
 
-static bool is_target(const struct trigger_set *set, const struct trigger_event *event)
-{
-	for (size_t i = 0; i < set->n_events; i++)
-		for (const struct trigger *t = set->events[i]->triggers; t; t = t->next)
-			if (t->target == event)
-				return true;
-	return false;
-}
-
 bool trigger_has_hist(const struct trigger_event *event)
 {
 	for (const struct trigger *t = event->triggers; t; t = t->next)
@@ -157,8 +148,8 @@ bool trigger_has_hist(const struct trigger_event *event)
 	return false;
 }
 
-const char *trigger_plan(const struct trigger_set *set, const struct trigger_event *event,
-			 struct tally_plan *ret_plan, const struct filter **ret_filter)
+const char *trigger_plan(const struct trigger_event *event, struct tally_plan *ret_plan,
+			 const struct filter **ret_filter)
 {
 	const struct trigger *trigger = event->triggers;
 	const char *why;
@@ -174,7 +165,8 @@ const char *trigger_plan(const struct trigger_set *set, const struct trigger_eve
 		return "it is paused";
 	if (!event->is_muted)
 		return "its event is told, too";
-	if (is_target(set, event))
+	/* All of its own triggers are one. */
+	if (event->n_soft > 1)
 		return "another event's trigger switches it";
 	*ret_filter = trigger->filter;
 	why = why_no_filter(event, trigger->filter);

@@ -107,7 +107,7 @@ void trigger_hit(struct trigger_set *set, struct trigger_event *event,
  * why not, a constant text. This holds until something is written.
  */
 bool trigger_has_hist(const struct trigger_event *event);
-const char *trigger_plan(const struct trigger_set *set, const struct trigger_event *event,
-			 struct tally_plan *ret_plan, const struct filter **ret_filter);
+const char *trigger_plan(const struct trigger_event *event, struct tally_plan *ret_plan,
+			 const struct filter **ret_filter);
 
 #endif
