@@ -43,7 +43,7 @@ struct ubp_tally_row {
 	struct ubp_tally_part values[UBP_TALLY_VALUES];
 };
 
-/* What was counted so far. Belongs to the session, until the next call of ubp_tally_take(). */
+/* What was counted so far. Belongs to the session, until the next call of ubp_tally_take() or ubp_dispatch(). */
 struct ubp_tally;
 
 /*

@@ -63,16 +63,32 @@ static void on_counted(void *ctx, const struct ring_count *count)
 struct look {
 	const struct ubp_session *session;
 	uint32_t number;
-	struct tally *to;
+	struct tally *
+		own; /* NULL: threads that have a ring have counted nothing of it, or .failed */
+	bool failed;
 };
+
+static struct tally *copy_taken(const struct session_counting *c, uint32_t number)
+{
+	struct tally *copy = tally_new(&c->plans[number], tally_size(c->taken[number]));
+
+	if (copy)
+		tally_merge(copy, c->taken[number]);
+	return copy;
+}
 
 static void on_there(void *ctx, const struct ring_count *count)
 {
-	const struct look *look = ctx;
+	struct look *look = ctx;
 	const struct tally_plan *plan = plan_of(look->session, count->probe);
 
-	if (plan && plan->table == look->number)
-		tally_count(look->to, plan, count);
+	if (look->failed || !plan || plan->table != look->number)
+		return;
+	if (!look->own)
+		look->own = copy_taken(look->session->out.counting, look->number);
+	look->failed = !look->own;
+	if (look->own)
+		tally_count(look->own, plan, count);
 }
 
 bool counting_took(struct ubp_session *s, const struct event_record *record)
@@ -87,18 +103,17 @@ bool counting_took(struct ubp_session *s, const struct event_record *record)
 	return plan;
 }
 
-struct tally *counting_take(struct ubp_session *s, uint32_t number)
+const struct tally *counting_look(struct ubp_session *s, uint32_t number,
+				  struct tally **ret_own)
 {
-	struct session_counting *c = s->out.counting;
 	struct look look = { .session = s, .number = number };
 
-	look.to = tally_new(&c->plans[number], tally_size(c->taken[number]));
-	if (!look.to)
-		return NULL;
-	tally_merge(look.to, c->taken[number]);
 	if (s->out.rings)
 		ring_set_count(s->out.rings, on_there, &look);
-	return look.to;
+	*ret_own = look.own;
+	if (look.failed)
+		return NULL;
+	return look.own ? look.own : s->out.counting->taken[number];
 }
 
 /* --- tables and probes ------------------------------------------------------------------- */

@@ -38,8 +38,9 @@ void counting_free(struct ubp_session *s);
 
 /* True: @record is a hit of a probe that counts, and was counted. */
 bool counting_took(struct ubp_session *s, const struct event_record *record);
-/* What was counted so far in that table, the caller's to free. NULL: out of memory. */
-struct tally *counting_take(struct ubp_session *s, uint32_t number);
+/* What was counted so far in that table, until the session's next dispatch. NULL: out of memory. *ret_own is the caller's to free. */
+const struct tally *counting_look(struct ubp_session *s, uint32_t number,
+				  struct tally **ret_own);
 
 /* How probe @i's hits will be counted, as far as files and its plan tell. Valid until the next call; NULL: they are not. */
 const char *counting_explain(struct ubp_session *s, size_t i);

@@ -25,7 +25,8 @@ struct session_tally {
 	uint32_t table;
 	struct ubp_tally {
 		const struct session_tally *of;
-		struct tally *all; /* with what the others have */
+		const struct tally *all; /* with what threads that have a ring have */
+		struct tally *own;       /* NULL, or that */
 	} now;
 };
 
@@ -33,7 +34,7 @@ void session_tally_free(struct ubp_session *s)
 {
 	if (!s->out.tally)
 		return;
-	tally_free(s->out.tally->now.all);
+	tally_free(s->out.tally->now.own);
 	free(s->out.tally);
 	s->out.tally = NULL;
 }
@@ -141,12 +142,10 @@ const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
 
 	if (!t)
 		return NULL;
-	tally_free(t->now.all);
+	tally_free(t->now.own);
 	t->now.of = t;
-	t->now.all = counting_take(s, t->table);
-	if (!t->now.all)
-		return NULL;
-	return &t->now;
+	t->now.all = counting_look(s, t->table, &t->now.own);
+	return t->now.all ? &t->now : NULL;
 }
 
 size_t ubp_tally_n(const struct ubp_tally *tally)

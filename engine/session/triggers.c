@@ -523,17 +523,16 @@ static void read_hist(struct session_triggers *triggers, struct trigger_event *e
 		      struct sink_buf *to)
 {
 	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
-	struct tally *counted = NULL;
+	const struct tally *counted = NULL;
+	struct tally *own = NULL;
 
-	if (table) {
-		counted = counting_take(triggers->session, (uint32_t)table - 1);
-		if (!counted) {
-			to->failed = -ENOMEM;
-			return;
-		}
-	}
-	trigger_read_hist(triggers->set, event, counted, to);
-	tally_free(counted);
+	if (table)
+		counted = counting_look(triggers->session, (uint32_t)table - 1, &own);
+	if (table && !counted)
+		to->failed = -ENOMEM;
+	else
+		trigger_read_hist(triggers->set, event, counted, to);
+	tally_free(own);
 }
 
 static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,
