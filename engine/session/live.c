@@ -242,7 +242,7 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 	return 0;
 }
 
-static void switch_one(struct ubp_session *s, struct uprobe *probe, bool on)
+void live_switch_probe(struct ubp_session *s, struct uprobe *probe, bool on)
 {
 	uprobe_switch(probe, on);
 	if (s->out.rings)
@@ -272,7 +272,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		plant_change_free(change);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
-	switch_one(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
+	live_switch_probe(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
 	change->added[change->n_added] = uprobe_get(entry.uprobe);
 	change->replaced[change->n_added++] = number;
 	change->retired[change->n_retired++] = number;
@@ -292,7 +292,7 @@ int live_switch(struct ubp_session *s, unsigned number, bool on, struct ubp_err 
 	rc = find_live(s, number, err);
 	if (rc < 0)
 		return rc;
-	switch_one(s, s->numbers.v[number].uprobe, on);
+	live_switch_probe(s, s->numbers.v[number].uprobe, on);
 	return 0;
 }
 
