@@ -8,7 +8,10 @@
 #include <unistd.h>
 
 #include "engine/base/quiet_thread.h"
+#include "engine/event/clock.h"
 #include "engine/trace/tracer.h"
+
+#define TURNS_PART 100
 
 static void *run(void *arg)
 {
@@ -55,4 +58,42 @@ void alarm_end(struct alarm_clock *alarm)
 	pthread_join(alarm->thread, NULL);
 	close(alarm->fd);
 	alarm->is_there = false;
+}
+
+static void set_turn(struct alarm_turns *turns, uint64_t now_ns, uint64_t wait_ns)
+{
+	turns->next_ns = now_ns + wait_ns;
+	alarm_in(&turns->alarm, wait_ns);
+}
+
+bool alarm_turns_begin(struct alarm_turns *turns, struct tracer *tracer, uint64_t pause_ns)
+{
+	if (!alarm_begin(&turns->alarm, tracer))
+		return false;
+	turns->pause_ns = pause_ns;
+	set_turn(turns, event_clock_now(CLOCK_KIND_MONO), pause_ns);
+	return true;
+}
+
+uint64_t alarm_turn_begin(const struct alarm_turns *turns)
+{
+	uint64_t now_ns;
+
+	if (!turns->alarm.is_there)
+		return 0;
+	now_ns = event_clock_now(CLOCK_KIND_MONO);
+	return now_ns < turns->next_ns ? 0 : now_ns;
+}
+
+void alarm_turn_end(struct alarm_turns *turns, uint64_t begun_ns)
+{
+	uint64_t now_ns = event_clock_now(CLOCK_KIND_MONO);
+	uint64_t wait_ns = (now_ns - begun_ns) * TURNS_PART;
+
+	set_turn(turns, now_ns, wait_ns > turns->pause_ns ? wait_ns : turns->pause_ns);
+}
+
+void alarm_turns_end(struct alarm_turns *turns)
+{
+	alarm_end(&turns->alarm);
 }

@@ -19,8 +19,7 @@
 #include "engine/space/probe_list.h"
 #include "engine/spec/spec.h"
 
-#define LOOK_NS   500000000ULL
-#define LOOK_PART 100 /* a look takes no more than this part of the time */
+#define LOOK_NS 500000000ULL
 
 /* Until then a stop of a place that may be a jump, or of a thread without a ring, says nothing: it may be the last one. */
 #define EARLY_NS 2000000000ULL
@@ -45,15 +44,13 @@ void budget_begin(struct ubp_session *s)
 
 	if (!s->opt.max_rate && !s->opt.max_overhead)
 		return;
-	b->is_on = alarm_begin(&b->alarm, &s->tracer);
+	b->is_on = alarm_turns_begin(&b->looks, &s->tracer, LOOK_NS);
 	if (!b->is_on) {
 		session_warn(s, "there is no timer for --max-rate and --max-overhead: nothing "
 				"will be taken out");
 		return;
 	}
 	b->begun_ns = b->looked_ns = b->drained_ns = event_clock_now(CLOCK_KIND_MONO);
-	b->next_ns = b->begun_ns + LOOK_NS;
-	alarm_in(&b->alarm, LOOK_NS);
 }
 
 void budget_end(struct ubp_session *s)
@@ -61,7 +58,7 @@ void budget_end(struct ubp_session *s)
 	struct session_budget *b = &s->budget;
 
 	b->is_on = false;
-	alarm_end(&b->alarm);
+	alarm_turns_end(&b->looks);
 	free(b->seen);
 	free(b->places);
 	b->seen = NULL;
@@ -349,17 +346,10 @@ static void look(struct ubp_session *s, uint64_t now_ns)
 void budget_pass(struct ubp_session *s)
 {
 	struct session_budget *b = &s->budget;
-	uint64_t now_ns, wait_ns;
+	uint64_t now_ns = alarm_turn_begin(&b->looks);
 
-	if (!b->is_on)
-		return;
-	now_ns = event_clock_now(CLOCK_KIND_MONO);
-	if (now_ns < b->next_ns)
+	if (!now_ns)
 		return;
 	look(s, now_ns);
-	wait_ns = (event_clock_now(CLOCK_KIND_MONO) - now_ns) * LOOK_PART;
-	if (wait_ns < LOOK_NS)
-		wait_ns = LOOK_NS;
-	b->next_ns = event_clock_now(CLOCK_KIND_MONO) + wait_ns;
-	alarm_in(&b->alarm, wait_ns);
+	alarm_turn_end(&b->looks, now_ns);
 }

@@ -243,7 +243,7 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 	return 0;
 }
 
-static void switch_one(struct ubp_session *s, struct uprobe *probe, bool on)
+void live_switch_probe(struct ubp_session *s, struct uprobe *probe, bool on)
 {
 	uprobe_switch(probe, on);
 	if (s->out.rings)
@@ -276,7 +276,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		return rc == -E2BIG ? ubp_fail(err, E2BIG, "the filter has too many parts")
 				    : ubp_fail(err, ENOMEM, "out of memory");
 	}
-	switch_one(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
+	live_switch_probe(s, entry.uprobe, uprobe_is_on(s->numbers.v[number].uprobe));
 	change->added[change->n_added] = uprobe_get(entry.uprobe);
 	change->replaced[change->n_added++] = number;
 	change->retired[change->n_retired++] = number;
@@ -296,7 +296,7 @@ int live_switch(struct ubp_session *s, unsigned number, bool on, struct ubp_err 
 	rc = find_live(s, number, err);
 	if (rc < 0)
 		return rc;
-	switch_one(s, s->numbers.v[number].uprobe, on);
+	live_switch_probe(s, s->numbers.v[number].uprobe, on);
 	return 0;
 }
 

@@ -46,6 +46,8 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
  * for. One that takes its place later is what it is.
  */
 int live_switch(struct ubp_session *s, unsigned number, bool on, struct ubp_err *err);
+/* The same without a look at what is live, for any thread. */
+void live_switch_probe(struct ubp_session *s, struct uprobe *probe, bool on);
 /*
  * True: it is answered, which is told once: *ret_answer. Its .code is 0: done; above 0: done, but in so many processes what is
  * new could not be planted, and .text tells why in one of them: nothing that comes later can be there, until it is removed; -errno: a failed change has changed nothing, but for

@@ -5,19 +5,15 @@
 
 #include <stddef.h>
 
-#include "engine/event/clock.h"
 #include "engine/event/record.h"
-#include "engine/event/ring.h"
 #include "engine/plant/change.h"
-#include "engine/session/letting_go.h"
 #include "engine/session/live.h"
 #include "engine/session/state.h"
 #include "engine/session/tell.h"
 #include "engine/space/probe_list.h"
 
 /* The first hits of a program's functions come in a crowd: what is hit soon after is taken out with it. */
-#define WAIT_NS   500000000ULL
-#define WAIT_PART 100 /* taking out takes no more than this part of the time */
+#define WAIT_NS 500000000ULL
 
 /* --- delivering ---------------------------------------------------------------------------- */
 
@@ -35,9 +31,7 @@ bool once_is_again(struct ubp_session *s, const struct event_record *record)
 	probe = live_probe(s, record->probe);
 	if (!probe || had_event(probe))
 		return probe != NULL;
-	uprobe_switch(probe, false);
-	if (s->out.rings)
-		ring_set_switch(s->out.rings, probe->number, false);
+	live_switch_probe(s, probe, false);
 	__atomic_store_n(&probe->stats.taken_out, TAKEN_OUT_ONCE, __ATOMIC_RELEASE);
 	__atomic_add_fetch(&s->budget.once.n_due, 1, __ATOMIC_RELEASE);
 	return false;
@@ -47,24 +41,14 @@ bool once_is_again(struct ubp_session *s, const struct event_record *record)
 
 void once_begin(struct ubp_session *s)
 {
-	struct session_once *o = &s->budget.once;
-
-	if (!s->opt.once)
-		return;
-	o->is_on = alarm_begin(&o->alarm, &s->tracer);
-	if (!o->is_on) {
+	if (s->opt.once && !alarm_turns_begin(&s->budget.once.turns, &s->tracer, WAIT_NS))
 		session_warn(s, "there is no timer for --once: what was hit is not taken out "
 				"before the end");
-		return;
-	}
-	o->next_ns = event_clock_now(CLOCK_KIND_MONO) + WAIT_NS;
-	alarm_in(&o->alarm, WAIT_NS);
 }
 
 void once_end(struct ubp_session *s)
 {
-	s->budget.once.is_on = false;
-	alarm_end(&s->budget.once.alarm);
+	alarm_turns_end(&s->budget.once.turns);
 }
 
 static struct plant_change *make_change(const struct probe_list *list)
@@ -77,15 +61,13 @@ static struct plant_change *make_change(const struct probe_list *list)
 	return change;
 }
 
-/* False: memory is short, or a process that was let go of cannot be traced: later then. */
+/* False: memory is short: later then. */
 static bool take_out(struct ubp_session *s)
 {
 	struct probe_list *before = probe_list_get(&s->plant);
 	struct plant_change *change = make_change(before);
-	struct ubp_err err;
 	bool good = change &&
-		    (!change->n_retired || (letting_go_take_back(s, &err) == 0 &&
-					    plant_change(&s->plant, &s->tracer, change) == 0));
+		    (!change->n_retired || plant_change(&s->plant, &s->tracer, change) == 0);
 
 	plant_change_free(change);
 	probe_list_put(before);
@@ -95,19 +77,12 @@ static bool take_out(struct ubp_session *s)
 void once_pass(struct ubp_session *s)
 {
 	struct session_once *o = &s->budget.once;
-	uint64_t now_ns, wait_ns, n_due;
+	uint64_t n_due, now_ns = alarm_turn_begin(&o->turns);
 
-	if (!o->is_on)
-		return;
-	now_ns = event_clock_now(CLOCK_KIND_MONO);
-	if (now_ns < o->next_ns)
+	if (!now_ns)
 		return;
 	n_due = __atomic_load_n(&o->n_due, __ATOMIC_ACQUIRE);
 	if (n_due != o->n_done && take_out(s))
 		o->n_done = n_due;
-	wait_ns = (event_clock_now(CLOCK_KIND_MONO) - now_ns) * WAIT_PART;
-	if (wait_ns < WAIT_NS)
-		wait_ns = WAIT_NS;
-	o->next_ns = event_clock_now(CLOCK_KIND_MONO) + wait_ns;
-	alarm_in(&o->alarm, wait_ns);
+	alarm_turn_end(&o->turns, now_ns);
 }

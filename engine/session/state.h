@@ -129,16 +129,14 @@ struct session_once {
 	uint64_t n_due; /* that were, ever; the delivering thread's, atomic */
 	/* The tracing thread's. */
 	uint64_t n_done; /* .n_due, when all these were taken out */
-	bool is_on;
-	uint64_t next_ns;
-	struct alarm_clock alarm;
+	struct alarm_turns turns;
 };
 
 /* What probes cost: budget.h. All zero: there are no limits. */
 struct session_budget {
 	bool is_on;
 	bool was_over; /* all together, at the last look */
-	uint64_t begun_ns, looked_ns, next_ns;
+	uint64_t begun_ns, looked_ns;
 	uint64_t drained_ns;       /* rings, behind which their counters were seen */
 	uint64_t lost;             /* records without room, of all rings, then */
 	uint64_t stop_ns, n_stops; /* since the last look: how long they were dealt with */
@@ -146,7 +144,7 @@ struct session_budget {
 	size_t n_seen;
 	struct budget_place *places;
 	size_t n_places;
-	struct alarm_clock alarm;
+	struct alarm_turns looks;
 	struct session_once once;
 };
 
