@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/event/ring_priv.h"
+#include "engine/event/ring_record.h"
 
 /* Address space that the rings of one target may take; memory they take as they fill. */
 #define REGION_MAX (1ULL << 34)
@@ -30,7 +31,7 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 	set->opt.ring_bytes = bytes;
 	pthread_mutex_init(&set->lock, NULL);
 	set->n_rings = ring_most(set, REGION_MAX);
-	set->record = calloc(1, sizeof(*set->record) + EVENT_DATA_MAX + 8 + 8 * RING_STACK_MAX);
+	set->record = calloc(1, EVENT_RECORD_ROOM);
 	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
 	set->off = calloc(1, RING_SWITCHES / 8);
 	if (!set->record || !set->dropped || !set->off) {

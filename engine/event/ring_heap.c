@@ -10,7 +10,7 @@
 
 static bool is_before(const struct ring_set *set, size_t a, size_t b)
 {
-	return set->heap[a]->front.time < set->heap[b]->front.time;
+	return set->heap[a]->front.record.time < set->heap[b]->front.record.time;
 }
 
 static void swap(struct ring_set *set, size_t a, size_t b)

@@ -53,10 +53,8 @@ struct ring {
 	bool is_gone;      /* at the last look */
 	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
 	struct ring_front {
-		uint64_t time, vaddr, ret; /* time in ticks */
-		uint32_t size, probe;
-		uint16_t cpu, data_len, n_stack;
-		bool no_entry;
+		struct ring_record record; /* its head, .time at least that of the one before */
+		uint32_t n_stack;
 	} front;
 	char comm[16];
 };

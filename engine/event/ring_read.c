@@ -12,12 +12,13 @@
 #include "engine/base/proc.h"
 #include "engine/event/ring_claims.h"
 #include "engine/event/ring_heap.h"
+#include "engine/event/ring_record.h"
+#include "engine/event/ring_take.h"
 
 #define COMM_FRESH_NS 10000000   /* a name is read again after that */
 #define HOLD_NS       50000000   /* others wait so long at most for a record to be completed */
 #define GIVE_UP_NS    1000000000 /* one that blocks a full ring is given up then */
 #define FUTURE_TICKS  (1LL << 32)
-#define CPUS_MAX      8192
 
 enum front { FRONT_COMPLETE, FRONT_VOID, FRONT_INCOMPLETE, FRONT_NONSENSE };
 
@@ -46,36 +47,6 @@ static void count_lost(struct ring *ring, uint64_t n)
 
 /* --- one record -------------------------------------------------------------------------- */
 
-/* Where the stack is, from the start of the data. */
-static uint32_t stack_at(uint32_t data_len)
-{
-	return (data_len + 7) & ~7u;
-}
-
-/* One that is void may have no head: what was counted gives its room back so, where a handler has recorded behind it. */
-static bool is_sane(const struct ring_record *r)
-{
-	bool is_void = r->probe == RING_VOID;
-	uint32_t data_len = r->data_len & ~RING_STACK;
-	uint32_t needed = r->data_len & RING_STACK ? stack_at(data_len) + 8 : data_len;
-
-	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
-	       (is_void || (needed <= r->size - sizeof(*r) && data_len <= EVENT_DATA_MAX));
-}
-
-/* The number of entries that @r, which is sane, says it has; UINT32_MAX: more than there is room for. */
-static uint32_t stack_of(const struct ring *ring, const struct ring_record *r)
-{
-	uint32_t at = stack_at(r->data_len & ~RING_STACK);
-	uint64_t n;
-
-	if (!(r->data_len & RING_STACK))
-		return 0;
-	memcpy(&n, place_of(ring, ring->tail) + sizeof(*r) + at, sizeof(n));
-	return n <= RING_STACK_MAX && 8 * n <= r->size - sizeof(*r) - at - 8 ? (uint32_t)n
-									     : UINT32_MAX;
-}
-
 /* In a ring, time goes forwards; and nothing comes from the future. */
 static uint64_t sane_ticks(const struct ring *ring, uint64_t ticks)
 {
@@ -90,31 +61,20 @@ static enum front read_front(struct ring *ring)
 {
 	struct ring_record r;
 	uint32_t n_stack;
-	uint16_t cpu;
 
 	if (!is_committed(ring, ring->tail))
 		return FRONT_INCOMPLETE;
 	memcpy(&r, place_of(ring, ring->tail), sizeof(r));
-	if (!is_sane(&r))
+	if (!ring_record_is_sane(&r))
 		return FRONT_NONSENSE;
 	/* The one before was shortened after the look: another look will tell. */
 	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
-	cpu = r.cpu & (uint16_t)~RING_NO_ENTRY;
-	n_stack = r.probe == RING_VOID ? 0 : stack_of(ring, &r);
+	n_stack = r.probe == RING_VOID ? 0 : ring_record_stack(&r, place_of(ring, ring->tail));
 	if (n_stack == UINT32_MAX)
 		return FRONT_NONSENSE;
-	ring->front = (struct ring_front){
-		.time = sane_ticks(ring, r.time),
-		.vaddr = r.vaddr,
-		.ret = r.ret,
-		.size = r.size,
-		.probe = r.probe,
-		.cpu = cpu < CPUS_MAX ? cpu : 0,
-		.no_entry = r.cpu & RING_NO_ENTRY,
-		.data_len = r.data_len & (uint16_t)~RING_STACK,
-		.n_stack = (uint16_t)n_stack,
-	};
+	ring->front = (struct ring_front){ .record = r, .n_stack = n_stack };
+	ring->front.record.time = sane_ticks(ring, r.time);
 	if (r.probe == RING_VOID)
 		return FRONT_VOID;
 	if (r.probe >= ring->space->set->n_probes)
@@ -179,7 +139,7 @@ static bool load_front(struct ring *ring)
 			tell_limit(ring);
 			return true;
 		case FRONT_VOID:
-			ring->tail += ring->front.size;
+			ring->tail += ring->front.record.size;
 			ring->stuck_ns = 0;
 			break;
 		case FRONT_INCOMPLETE:
@@ -253,7 +213,7 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 	look_at_losses(ring);
 	head = __atomic_load_n(&ring_threads(ring->space)[ring->slot].head, __ATOMIC_ACQUIRE);
 	if (head - ring->tail > capacity_of(ring) + RING_SLACK ||
-	    (ring->is_ready && head - ring->tail < ring->front.size) ||
+	    (ring->is_ready && head - ring->tail < ring->front.record.size) ||
 	    ((head | ring->tail) & 7) != 0)
 		follow_head(ring, head);
 	ring->end = head;
@@ -346,7 +306,7 @@ unsigned ring_set_drain(struct ring_set *set)
 
 static uint64_t time_of(struct ring_set *set, const struct ring *ring)
 {
-	uint64_t ns = ring_time_ns(&set->time, ring->front.time);
+	uint64_t ns = ring_time_ns(&set->time, ring->front.record.time);
 
 	/* The readings get better meanwhile: by nanoseconds. */
 	return ns < ring->last_ns && ring->last_ns - ns < 10000 ? ring->last_ns : ns;
@@ -354,36 +314,24 @@ static uint64_t time_of(struct ring_set *set, const struct ring *ring)
 
 static void fill_record(struct ring_set *set, const struct ring *ring, uint64_t ns)
 {
-	const struct ring_front *r = &ring->front;
-	const uint8_t *data = place_of(ring, ring->tail) + sizeof(struct ring_record);
 	struct event_record *e = set->record;
 
-	memset(e, 0, sizeof(*e));
-	e->size = (uint32_t)sizeof(*e) + stack_at(r->data_len) + 8u * r->n_stack;
-	e->n_stack = r->n_stack;
+	ring_record_fill(e, &ring->front.record, ring->front.n_stack,
+			 place_of(ring, ring->tail));
 	e->maps = atomic_load_explicit(&ring->space->maps, memory_order_acquire);
-	e->kind = EVENT_HIT;
-	e->probe = r->probe;
 	e->pid = ring->pid;
 	e->tid = ring->tid;
-	e->cpu = r->cpu;
 	e->time = ns;
-	e->ip = r->ret ? r->ret : r->vaddr;
-	e->func = r->ret ? r->vaddr : 0;
 	memcpy(e->comm, ring->comm, sizeof(e->comm));
-	e->data_len = r->data_len;
-	memcpy(e->data, data, r->data_len);
-	memcpy(e->data + stack_at(r->data_len), data + stack_at(r->data_len) + 8,
-	       8ul * r->n_stack);
 }
 
 static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)
 {
-	ring->last_ticks = ring->front.time;
+	ring->last_ticks = ring->front.record.time;
 	ring->last_ns = ns;
 	if (ns > ring->since_ns)
 		ring->since_ns = ns;
-	ring->tail += ring->front.size;
+	ring->tail += ring->front.record.size;
 	ring->is_ready = false;
 	if (!load_front(ring)) {
 		ring_heap_take(set); /* not touched any more: it may be FREE */
@@ -391,6 +339,87 @@ static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)
 	}
 	ring->is_ready = true;
 	ring_heap_sink(set);
+}
+
+/* --- taking out as it is --------------------------------------------------------------------- */
+
+const struct event_record *ring_taken_record(const struct ring_taken *taken)
+{
+	fill_record(taken->set, taken->ring, time_of(taken->set, taken->ring));
+	return taken->set->record;
+}
+
+static bool take_front(struct ring_set *set, struct ring *ring, ring_take_fn *fn, void *ctx)
+{
+	struct ring_taken taken = {
+		.pid = ring->pid,
+		.tid = ring->tid,
+		.comm = ring->comm,
+		.maps = atomic_load_explicit(&ring->space->maps, memory_order_acquire),
+		.probe = ring->front.record.probe,
+		.size = ring->front.record.size,
+		.n_stack = ring->front.n_stack,
+		.position = ring->tail,
+		.bytes = place_of(ring, ring->tail),
+		.source = ring,
+		.set = set,
+		.ring = ring,
+	};
+
+	if (!ring->tid)
+		count_lost(ring, 1);
+	else if (!atomic_load_explicit(&ring->mute, memory_order_relaxed) && !fn(ctx, &taken))
+		return false;
+	ring->last_ticks = ring->front.record.time;
+	ring->tail += ring->front.record.size;
+	return true;
+}
+
+/* What is to come from this ring is younger than the record that was taken last. */
+static void note_since(struct ring_set *set, struct ring *ring)
+{
+	uint64_t ns;
+
+	if (ring->tail != ring->end && is_committed(ring, ring->tail))
+		return; /* there is more: that will tell */
+	ns = ring_time_ns(&set->time, ring->last_ticks);
+	if (ns > ring->since_ns)
+		ring->since_ns = ns;
+}
+
+/* Of the first ring in the heap. False: @fn has no room. */
+static bool take_ring(struct ring_set *set, ring_take_fn *fn, void *ctx)
+{
+	struct ring *ring = set->heap[0];
+
+	for (;;) {
+		if (!take_front(set, ring, fn, ctx)) {
+			ring_heap_sink(set);
+			return false;
+		}
+		note_since(set, ring);
+		ring->is_ready = false;
+		if (!load_front(ring))
+			break;
+		ring->is_ready = true;
+	}
+	ring_heap_take(set); /* not touched any more: it may be FREE */
+	return true;
+}
+
+void ring_set_take(struct ring_set *set, ring_take_fn *fn, void *ctx)
+{
+	while (set->n_heap && take_ring(set, fn, ctx))
+		;
+}
+
+double ring_set_readings(const struct ring_set *set, struct ring_time_sample readings[2])
+{
+	const struct ring_time *time = &set->time;
+
+	readings[1] = time->samples[time->n - 1];
+	readings[0] = time->samples[time->n > 1 ? time->n - 2 : 0];
+	return time->ns_per_tick;
 }
 
 const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
@@ -407,7 +436,7 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 			count_lost(ring, 1);
 		if (!mute)
 			fill_record(set, ring, ns);
-		if (ring->front.no_entry)
+		if ((ring->front.record.cpu & RING_NO_ENTRY))
 			ring_tally_grow(ring);
 		pass_front(set, ring, ns);
 		if (!mute)
