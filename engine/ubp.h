@@ -30,6 +30,7 @@
  *   ubp_event.h  what can be asked of an event: its probe, when and where, values, a line of text
  *   ubp_sink.h   whole traces as text, JSON or counted stacks
  *   ubp_trigger.h event triggers and histograms
+ *   ubp_record.h, ubp_recording.h  events to a file, and from it
  *   ubp_stats.h  what was counted
  *   ubp_files.h  functions, static probes, lines, variables of files: takes no session
  *

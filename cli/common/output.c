@@ -233,7 +233,7 @@ void output_polled(struct output *out, short revents)
 		out->error = EPIPE;
 }
 
-int output_wait(struct output *out)
+bool output_drain(struct output *out)
 {
 	while (output_flush(out) && output_pending(out)) {
 		struct pollfd p = { .fd = out->fd, .events = POLLOUT };
@@ -241,6 +241,12 @@ int output_wait(struct output *out)
 		if (poll(&p, 1, -1) > 0)
 			output_polled(out, p.revents);
 	}
+	return !out->error;
+}
+
+int output_wait(struct output *out)
+{
+	(void)output_drain(out);
 	return output_finish(out);
 }
 

@@ -43,6 +43,8 @@ void output_close(struct output *out);
  * that has gone is fine. Returns CLI_OK or CLI_FAILED.
  */
 int output_finish(struct output *out);
+/* Write all that waits, as slowly as the reader takes it. False: an error, now or earlier, see .error. */
+bool output_drain(struct output *out);
 /* output_finish() that waits for a slow reader. */
 int output_wait(struct output *out);
 

@@ -184,7 +184,7 @@ int trace_options_set_list(void *into, const char *arg)
 
 static int set_output(void *into, const char *arg)
 {
-	((struct trace_options *)into)->output = arg;
+	((struct trace_options *)into)->to.output = arg;
 	return CLI_OK;
 }
 
@@ -386,6 +386,12 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "record", "FILE", .set = record_set_path,
+	  .help = "write the events to FILE as they are, for ubp-report" },
+	{ 0, "compress", "LEVEL", .is_attached = true, .set = record_set_level,
+	  .help = "with --record: packed by zstd, at LEVEL from 1 (default) to 19" },
+	{ 0, "max-size", "SIZE", .set = record_set_max_size,
+	  .help = "with --record: end when FILE has so many bytes, as 500MiB" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
@@ -519,7 +525,7 @@ int trace_options_check(const struct trace_options *o)
 	if (tally_is_wanted(&o->tally) && o->triggers.n)
 		return cli_usage_error("hits that are counted are no events: --trigger "
 				       "excludes --count, --hist and --sum");
-	if (tally_check(&o->tally) != CLI_OK)
+	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);
 }

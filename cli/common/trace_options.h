@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/common/option.h"
+#include "cli/common/record.h"
 #include "cli/common/tally.h"
 #include "engine/ubp.h"
 #include "engine/ubp_sink.h"
@@ -81,6 +82,12 @@ struct budget_options {
 	size_t ring_bytes;       /* --buffer-size, of each thread; 0: default */
 };
 
+/* Where events go. */
+struct to_options {
+	const char *output;           /* -o: as text; NULL: standard output */
+	struct record_options record; /* as they are */
+};
+
 /* Whose hits are traced. */
 struct target_options {
 	pid_t *pids;
@@ -112,7 +119,6 @@ struct trace_options {
 	char **command; /* NULL: none */
 	struct exclude_options exclude;
 	struct ubp_sink_form form; /* --json, --folded, or text */
-	const char *output;
 	const char *clock;
 	enum ubp_mode mode;
 	bool help, version, header;
@@ -127,6 +133,7 @@ struct trace_options {
 	struct debug_options debug;
 	struct budget_options budget;
 	struct tally_options tally;
+	struct to_options to;
 	struct trigger_options triggers;
 };
 

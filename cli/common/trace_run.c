@@ -30,6 +30,7 @@
 #include "cli/common/triggers.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_record.h"
 #include "engine/ubp_stats.h"
 
 #define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
@@ -67,7 +68,7 @@ static uint64_t now_ns(void)
  * command's own output. */
 __attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
 {
-	bool in_trace = !run->opt->form.is_data && !run->opt->output && !run->opt->command;
+	bool in_trace = !run->opt->form.is_data && !run->opt->to.output && !run->opt->command;
 	char *text;
 	va_list ap;
 	int n;
@@ -318,7 +319,8 @@ static void trace(struct run *run)
 		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
 			return;
 		tally = look_at_tally(run);
-		if (!output_flush(&run->out) || run->ending || has_count(run))
+		if (!output_flush(&run->out) || run->ending || has_count(run) ||
+		    ubp_record_is_full(run->session))
 			return;
 		left = time_left_ms(run->deadline_ns);
 		if (left == 0 || ubp_is_done(run->session))
@@ -388,6 +390,8 @@ static void print_rest(struct run *run)
 	tell_untold(run);
 	if (run->opt->budget.once)
 		tell_once(run);
+	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
+		run->failed = true;
 	if (!run->opt->command)
 		say_end(run);
 	(void)drain(run);
@@ -524,7 +528,7 @@ static int run_to(struct run *run)
 	int status;
 
 	ubp_err_reset(&err);
-	if (output_open(&run->out, run->opt->output, &err) < 0)
+	if (output_open(&run->out, run->opt->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run->out, run->opt->strict);
 	how.raw = run->out.raw;

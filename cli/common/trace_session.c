@@ -66,7 +66,7 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 
 	ubp_err_reset(&err);
 	signals_no_pipe();
-	if (output_open(&out, o->output, &err) < 0)
+	if (output_open(&out, o->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&out, o->strict);
 	output_begin(&out);
@@ -118,6 +118,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return status;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
+	if (record_begin(session, &o->to.record) != CLI_OK)
+		return CLI_FAILED;
 	if (o->steer.ready_fd >= 0)
 		(void)fcntl(o->steer.ready_fd, F_SETFD, FD_CLOEXEC);
 	return trace_run(session, o);
@@ -212,7 +214,7 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
 
 	ubp_err_reset(&err);
 	signals_no_pipe();
-	if (output_open(&out, o->output, &err) < 0)
+	if (output_open(&out, o->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&out, o->strict);
 	if (list(&out, target, what, &err) < 0) {

@@ -7,16 +7,30 @@
 #define UBP_SESSION_EVENT_H
 
 #include "engine/event/record.h"
+#include "engine/sink/buf.h"
+#include "engine/sink/frame.h"
 #include "engine/spec/spec.h"
 #include "engine/ubp_event.h"
 
-struct ubp_event {
-	struct ubp_session *session;
-	const struct event_record *record;
-	const struct spec_probe *made; /* of a synthetic event; NULL: a hit, or a gap */
+struct ubp_session;
+
+/* How events are told as text: those of a session, or of a recording. */
+struct event_texts {
+	bool escape; /* strings of targets; else they are raw */
+	const struct sink_resolver
+		*resolver;         /* names for stacks; NULL: they are printed as they are */
+	struct sink_buf line, arg; /* what was asked last */
 };
 
-/* The definition that was hit, or what stands for it; NULL for a gap. */
-const struct spec_probe *event_spec(const struct ubp_event *event);
+struct ubp_event {
+	struct event_texts *texts;
+	const struct event_record *record;
+	const struct spec_probe
+		*spec; /* the definition that was hit, or what stands for it; NULL: a gap */
+	bool is_made;  /* a trigger made it */
+};
+
+/* Of a hit, or a gap. */
+struct ubp_event session_event(struct ubp_session *s, const struct event_record *record);
 
 #endif

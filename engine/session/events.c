@@ -15,6 +15,7 @@
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
+#include "engine/session/record.h"
 #include "engine/session/tell.h"
 #include "engine/session/triggers.h"
 #include "engine/sink/text.h"
@@ -62,9 +63,23 @@ static void deliver_warnings(struct ubp_session *s)
 		s->opt.warn(s->opt.warn_ctx, spare);
 }
 
+struct ubp_event session_event(struct ubp_session *s, const struct event_record *record)
+{
+	struct event_texts *texts = &s->out.texts;
+
+	texts->escape = !s->opt.strict;
+	/* There are names for stacks only once the session traces. */
+	texts->resolver = stacks_resolver(s);
+	return (struct ubp_event){
+		.texts = texts,
+		.record = record,
+		.spec = record->kind == EVENT_HIT ? live_spec(s, record->probe) : NULL,
+	};
+}
+
 static void deliver(struct rings_batch *batch, const struct event_record *record)
 {
-	struct ubp_event event = { .session = batch->session, .record = record };
+	struct ubp_event event = session_event(batch->session, record);
 
 	if (record->kind == EVENT_HIT && batch->session->out.triggers) {
 		triggers_hit(batch->session->out.triggers, record, batch->fn, batch->ctx);
@@ -145,6 +160,13 @@ static uint64_t ripe_until(const struct ubp_session *s)
 	return since && since < now - MOMENT_NS ? since : now - MOMENT_NS;
 }
 
+static void tell_drained(struct ubp_session *s)
+{
+	if (s->out.rings)
+		__atomic_store_n(&s->out.drained_ns, event_clock_now(CLOCK_KIND_MONO),
+				 __ATOMIC_RELAXED);
+}
+
 /* What waits, merged by time; what is too young for that waits on. */
 static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 {
@@ -167,15 +189,30 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	}
 	n += rings_deliver(s, ripe, batch);
 	n += rings_deliver_lost(s, batch);
-	if (s->out.rings)
-		__atomic_store_n(&s->out.drained_ns, event_clock_now(CLOCK_KIND_MONO),
-				 __ATOMIC_RELAXED);
+	tell_drained(s);
 	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
 		session_news(s);
 	if (live_is_waiting(s) && !rings_batch_is_full(batch) &&
 	    !event_queue_peek_until(s->out.queue, mark) &&
 	    !(s->out.rings && ring_set_has_more(s->out.rings)))
 		live_tidy(s);
+	return n;
+}
+
+/* The same to a file, as it is. */
+static int record_all(struct ubp_session *s, struct ubp_err *err)
+{
+	unsigned fill;
+	int n = session_record_look(s, ripe_until(s), &fill, err);
+
+	if (n < 0)
+		return n;
+	tell_drained(s);
+	if (fill > FULL_PERCENT)
+		session_news(s);
+	if (live_is_waiting(s) && !event_queue_peek(s->out.queue))
+		live_tidy(s);
+	rest(s, n > 0);
 	return n;
 }
 
@@ -190,6 +227,8 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
 	stacks_tidy(s);
+	if (s->out.record)
+		return record_all(s, err);
 	n = deliver_all(s, &batch);
 	if (!event_queue_peek(s->out.queue))
 		n += deliver_last_losses(s, &batch);
@@ -199,7 +238,7 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 
 int ubp_event_probe(const struct ubp_event *e)
 {
-	if (e->made)
+	if (e->is_made)
 		return UBP_EVENT_SYNTHETIC;
 	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
 }
@@ -239,44 +278,37 @@ uint64_t ubp_event_ip(const struct ubp_event *e)
 	return e->record->ip;
 }
 
-const struct spec_probe *event_spec(const struct ubp_event *e)
-{
-	if (e->made)
-		return e->made;
-	return e->record->kind == EVENT_HIT ? live_spec(e->session, e->record->probe) : NULL;
-}
-
 const char *ubp_event_name(const struct ubp_event *e)
 {
-	const struct spec_probe *spec = event_spec(e);
+	const struct spec_probe *spec = e->spec;
 
 	return spec ? spec->event : NULL;
 }
 
 const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
 {
-	struct sink_text_options opt = { .escape = !e->session->opt.strict,
-					 .resolver = stacks_resolver(e->session) };
-	struct sink_buf *line = &e->session->out.line;
+	struct sink_text_options opt = { .escape = e->texts->escape,
+					 .resolver = e->texts->resolver };
+	struct sink_buf *line = &e->texts->line;
 
 	line->len = 0;
-	sink_text_line(line, event_spec(e), e->record, &opt);
+	sink_text_line(line, e->spec, e->record, &opt);
 	*ret_len = line->len;
 	return line->data ? line->data : "";
 }
 
 const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
 {
-	const struct spec_probe *spec = event_spec(e);
+	const struct spec_probe *spec = e->spec;
 
 	return spec && i < spec->n_args ? spec->args[i].name : NULL;
 }
 
 const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
 {
-	struct sink_text_options opt = { .escape = !e->session->opt.strict };
-	const struct spec_probe *spec = event_spec(e);
-	struct sink_buf *arg = &e->session->out.arg;
+	struct sink_text_options opt = { .escape = e->texts->escape };
+	const struct spec_probe *spec = e->spec;
+	struct sink_buf *arg = &e->texts->arg;
 
 	if (!spec || i >= spec->n_args)
 		return NULL;

@@ -31,6 +31,10 @@ struct rings_batch {
 /* Records of @until at the latest, and gaps; return how many were handed out. */
 int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch);
 int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
+/* How many were lost since the last call. */
+uint64_t rings_take_lost(struct ubp_session *s);
+/* Count a hit of @probe. Does it pass the filter, as far as the detour left that open? @record: NULL where there is no filter. */
+bool rings_count(struct uprobe *probe, const struct event_record *record);
 /* It was enough for one call. */
 bool rings_batch_is_full(const struct rings_batch *batch);
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);

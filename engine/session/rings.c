@@ -42,11 +42,10 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 	return s->no_jumps ? 0 : ring_set_new(&options, &s->out.rings, err);
 }
 
-/* Does it pass the filter, as far as the detour left that open? */
-static bool count(struct uprobe *probe, const struct event_record *record)
+bool rings_count(struct uprobe *probe, const struct event_record *record)
 {
 	uprobe_count(&probe->stats.ring_hits);
-	if (!filter_match(probe->filter, record))
+	if (probe->filter && !filter_match(probe->filter, record))
 		return false;
 	uprobe_count(&probe->stats.ring_passed);
 	return true;
@@ -59,7 +58,7 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 
 	while (s->out.rings && batch->n < BATCH &&
 	       (record = ring_set_next(s->out.rings, until))) {
-		if (!live_tells(s, record) || !count(live_probe(s, record->probe), record))
+		if (!live_tells(s, record) || !rings_count(live_probe(s, record->probe), record))
 			continue;
 		batch->n++;
 		n++;
@@ -69,14 +68,22 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 	return n;
 }
 
+uint64_t rings_take_lost(struct ubp_session *s)
+{
+	uint64_t n = s->out.rings ? ring_set_take_lost(s->out.rings) : 0;
+
+	if (n)
+		__atomic_store_n(&s->out.ring_lost, s->out.ring_lost + n, __ATOMIC_RELAXED);
+	return n;
+}
+
 int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
 
-	record.n_lost = s->out.rings ? ring_set_take_lost(s->out.rings) : 0;
+	record.n_lost = rings_take_lost(s);
 	if (!record.n_lost)
 		return 0;
-	__atomic_store_n(&s->out.ring_lost, s->out.ring_lost + record.n_lost, __ATOMIC_RELAXED);
 	batch->deliver(batch, &record);
 	return 1;
 }

@@ -27,6 +27,7 @@
 #include "engine/session/counting.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
+#include "engine/session/record.h"
 #include "engine/session/session_definitions.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
@@ -161,6 +162,7 @@ void ubp_session_free(struct ubp_session *s)
 	ring_set_free(s->out.rings);
 	stacks_free(s);
 	session_tally_free(s);
+	session_record_free(s);
 	counting_free(s);
 	while (s->warning.first) {
 		struct warning *next = s->warning.first->next;
@@ -174,8 +176,8 @@ void ubp_session_free(struct ubp_session *s)
 	close_fd(s->command.fd);
 	close_fd(s->tracing.started_fd);
 	triggers_free(s->out.triggers);
-	sink_buf_free(&s->out.line);
-	sink_buf_free(&s->out.arg);
+	sink_buf_free(&s->out.texts.line);
+	sink_buf_free(&s->out.texts.arg);
 	map_free(&s->found.known);
 	map_free(&s->found.gone);
 	map_free(&s->found.executed);

@@ -18,6 +18,7 @@
 #include "engine/event/ring.h"
 #include "engine/hit/hit.h"
 #include "engine/session/alarm.h"
+#include "engine/session/event.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -157,9 +158,10 @@ struct session_out {
 	uint64_t drained_ns; /* when rings were read last, CLOCK_MONOTONIC */
 	long rest_ns;        /* until rings are looked at again */
 	int poll_fd, news_fd, timer_fd;
-	struct sink_buf line, arg;
+	struct event_texts texts;
 	struct session_counting *counting; /* counting.c; NULL: all hits are events */
 	struct session_tally *tally;       /* tally.c; NULL: that was not asked for */
+	struct session_record *record;     /* record.c; NULL: nothing goes to a file */
 	struct session_triggers
 		*triggers; /* of the caller's thread; NULL: none was asked for */
 };

@@ -154,10 +154,12 @@ static struct trigger_event *event_of(struct session_triggers *triggers, unsigne
 static void tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
 		 void *ctx)
 {
-	struct ubp_event event = { .session = triggers->session,
-				   .record = &w->record,
-				   .made = w->made ? w->made->probe : NULL };
+	struct ubp_event event = session_event(triggers->session, &w->record);
 
+	if (w->made) {
+		event.spec = w->made->probe;
+		event.is_made = true;
+	}
 	fn(ctx, &event);
 }
 
@@ -203,7 +205,7 @@ void triggers_hit(struct session_triggers *triggers, const struct event_record *
 		  ubp_event_fn *fn, void *ctx)
 {
 	struct trigger_event *event = event_of(triggers, record->probe);
-	struct ubp_event plain = { .session = triggers->session, .record = record };
+	struct ubp_event plain = session_event(triggers->session, record);
 
 	if (!event) {
 		fn(ctx, &plain);

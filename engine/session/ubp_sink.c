@@ -10,13 +10,14 @@
 #include "engine/base/err.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
+#include "engine/session/sink.h"
 #include "engine/sink/sink.h"
 #include "engine/ubp_sink.h"
 
 struct ubp_sink {
 	struct sink *sink;
-	const struct ubp_session *session;
-	struct sink_buf text; /* what was given last */
+	const struct event_texts *texts; /* of its events */
+	struct sink_buf text;            /* what was given last */
 };
 
 bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
@@ -34,12 +35,12 @@ bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
 	return true;
 }
 
-int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
-		 struct ubp_sink **ret_sink, struct ubp_err *err)
+int session_sink_new(const struct event_texts *texts, const struct ubp_sink_options *options,
+		     struct ubp_sink **ret_sink, struct ubp_err *err)
 {
 	const struct sink_kind *kind = sink_kind_find(options->form);
 	struct sink_options opt = {
-		.resolver = stacks_resolver(session),
+		.resolver = texts->resolver,
 		.escape = !options->raw,
 		.header = options->header,
 		/* Files are read for that. */
@@ -53,7 +54,7 @@ int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *opt
 	sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	sink->session = session;
+	sink->texts = texts;
 	sink->sink = sink_new(kind, &opt);
 	if (!sink->sink) {
 		free(sink);
@@ -61,6 +62,12 @@ int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *opt
 	}
 	*ret_sink = sink;
 	return 0;
+}
+
+int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
+		 struct ubp_sink **ret_sink, struct ubp_err *err)
+{
+	return session_sink_new(&session->out.texts, options, ret_sink, err);
 }
 
 void ubp_sink_free(struct ubp_sink *sink)
@@ -101,10 +108,9 @@ const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len)
 const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 			   size_t *ret_len)
 {
-	/* There are names for stacks only once the session traces. */
-	sink->sink->opt.resolver = stacks_resolver(sink->session);
+	sink->sink->opt.resolver = sink->texts->resolver;
 	sink->text.len = 0;
-	sink_record(sink->sink, &sink->text, event_spec(event), event->record);
+	sink_record(sink->sink, &sink->text, event->spec, event->record);
 	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
 	return given(sink, ret_len);
 }

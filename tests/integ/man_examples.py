@@ -156,9 +156,9 @@ class World:
 
 def prepare():
     os.mkdir("bin")
-    for name, env in (("uprobe", "UPROBE"), ("usdt", "USDT")):
+    for name, env in (("uprobe", "UPROBE"), ("usdt", "USDT"), ("ubp-report", "UBP_REPORT")):
         with open(f"bin/{name}", "w", encoding="utf-8") as script:
-            script.write(f'#!/bin/sh\nexec "{os.environ[env]}" $BOUND "$@"\n')
+            script.write(f'#!/bin/sh\nexec "{os.environ[env]}" {"" if env == "UBP_REPORT" else "$BOUND"} "$@"\n')
         os.chmod(f"bin/{name}", 0o755)
     os.symlink("bin", "build")
     shutil.copy("/bin/bash", "bin/bash")

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* --record and its options. */
+
+#ifndef UBP_CLI_COMMON_RECORD_H
+#define UBP_CLI_COMMON_RECORD_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct trace_options;
+struct ubp_session;
+
+struct record_options {
+	const char *path; /* NULL: events are printed */
+	int level;        /* --compress; 0: not */
+	uint64_t max_size;
+};
+
+/* As .set of struct cli_option, for a struct that begins with trace_options. */
+int record_set_path(void *into, const char *arg);
+int record_set_level(void *into, const char *arg);
+int record_set_max_size(void *into, const char *arg);
+/* CLI_OK, or said what makes no sense together. */
+int record_check(const struct trace_options *o);
+
+/* Before the start. CLI_OK, or said why not. */
+int record_begin(struct ubp_session *session, const struct record_options *o);
+/* At the end, and tells what there is; @has_failed: that a write failed was told already. */
+int record_end(struct ubp_session *session, const struct record_options *o, bool has_failed);
+
+#endif

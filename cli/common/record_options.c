@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* --record, --compress and --max-size as they are typed. */
+
+#include "cli/common/record.h"
+
+#include <string.h>
+
+#include "cli/common/message.h"
+#include "cli/common/option.h"
+#include "cli/common/trace_options.h"
+
+#define LEVEL_DEFAULT 1
+#define LEVEL_MAX     19
+#define SIZE_LEAST    (8ULL << 20) /* two blocks */
+
+int record_set_path(void *into, const char *arg)
+{
+	((struct trace_options *)into)->to.record.path = arg;
+	return CLI_OK;
+}
+
+int record_set_level(void *into, const char *arg)
+{
+	uint64_t level = LEVEL_DEFAULT;
+
+	if (arg && !cli_number(arg, 1, LEVEL_MAX, &level))
+		return cli_usage_error("--compress takes a level from 1 to %d, not '%s'",
+				       LEVEL_MAX, arg);
+	((struct trace_options *)into)->to.record.level = (int)level;
+	return CLI_OK;
+}
+
+/* "100M", "2GiB", "4194304". */
+static bool parse_size(const char *text, uint64_t *ret_size)
+{
+	static const char units[] = "KMGT";
+	size_t n = strspn(text, "0123456789");
+	const char *unit = text[n] ? strchr(units, text[n]) : NULL;
+	char digits[20];
+	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
+
+	if (!n || n >= sizeof(digits) || (text[n] && !unit) ||
+	    (unit && text[n + 1] && strcmp(text + n + 1, "iB") != 0))
+		return false;
+	memcpy(digits, text, n);
+	digits[n] = '\0';
+	if (!cli_number(digits, 1, UINT64_MAX >> shift, ret_size))
+		return false;
+	*ret_size <<= shift;
+	return true;
+}
+
+int record_set_max_size(void *into, const char *arg)
+{
+	uint64_t *size = &((struct trace_options *)into)->to.record.max_size;
+
+	if (!parse_size(arg, size) || *size < SIZE_LEAST)
+		return cli_usage_error("--max-size takes bytes, from 8MiB, as 100MiB or 2GiB, "
+				       "not '%s'",
+				       arg);
+	return CLI_OK;
+}
+
+int record_check(const struct trace_options *o)
+{
+	const char *other = o->to.output                 ? "-o"
+			    : o->form.is_data            ? "--json and --folded"
+			    : o->header                  ? "-H"
+			    : o->ends.count              ? "-n"
+			    : o->triggers.n              ? "--trigger"
+			    : o->budget.once             ? "--once"
+			    : tally_is_wanted(&o->tally) ? "--count, --hist and --sum"
+							 : NULL;
+
+	if (!o->to.record.path && (o->to.record.level || o->to.record.max_size))
+		return cli_usage_error("--compress and --max-size are for --record");
+	if (o->to.record.path && other)
+		return cli_usage_error("--record keeps events, which ubp-report prints: it "
+				       "excludes %s",
+				       other);
+	return CLI_OK;
+}

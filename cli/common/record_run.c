@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* A recording, from the start of tracing to its end. */
+
+#include "cli/common/record.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "cli/common/message.h"
+#include "engine/base/err.h"
+#include "engine/ubp_record.h"
+
+int record_begin(struct ubp_session *session, const struct record_options *o)
+{
+	struct ubp_record_options opt = { o->path, o->level, o->max_size };
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (o->path && ubp_record(session, &opt, &err) < 0)
+		return cli_error_record(&err);
+	return CLI_OK;
+}
+
+int record_end(struct ubp_session *session, const struct record_options *o, bool has_failed)
+{
+	char text[4200];
+	struct ubp_err err;
+	uint64_t n, bytes;
+
+	if (!o->path)
+		return CLI_OK;
+	ubp_err_reset(&err);
+	n = ubp_record_count(session, &bytes);
+	if (ubp_record_end(session, &err) < 0)
+		return has_failed ? CLI_FAILED : cli_error_record(&err);
+	(void)snprintf(text, sizeof(text),
+		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB; ubp-report prints them",
+		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024);
+	cli_tell(NULL, text);
+	return CLI_OK;
+}

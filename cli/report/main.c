@@ -1,0 +1,157 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* ubp-report: what was recorded, printed. */
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <time.h>
+
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/signals.h"
+#include "cli/report/options.h"
+#include "engine/base/err.h"
+#include "engine/ubp_recording.h"
+
+const char cli_program[] = "ubp-report";
+
+#define AT_ONCE     1000
+#define BATCH_BYTES 65536
+
+struct report {
+	const struct report_options *opt;
+	struct ubp_recording *recording;
+	struct ubp_sink *sink;
+	struct output out;
+};
+
+static void on_event(void *ctx, const struct ubp_event *event)
+{
+	struct report *r = ctx;
+	size_t len;
+	const char *text = ubp_sink_event(r->sink, event, &len);
+
+	output_add(&r->out, text, len);
+}
+
+/* --- what is said of the file -------------------------------------------------------------- */
+
+static void tell_info(struct report *r)
+{
+	struct ubp_recording_info info;
+	char when[64] = "an unknown time";
+	struct tm tm;
+	time_t t;
+
+	ubp_recording_info(r->recording, &info);
+	t = (time_t)(info.real_ns / 1000000000);
+	if (info.real_ns && gmtime_r(&t, &tm))
+		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
+	output_line(&r->out, "recorded on %s (%s, Linux %s), from %s",
+		    info.host ? info.host : "an unknown host",
+		    info.machine ? info.machine : "unknown machine",
+		    info.kernel ? info.kernel : "unknown", when);
+	if (info.is_whole)
+		output_line(&r->out, "%" PRIu64 " events, %" PRIu64 " lost", info.records,
+			    info.lost);
+	else
+		output_line(&r->out, "recording did not end as it should");
+}
+
+/* Returns CLI_OK, or CLI_FAILED: not all could be read. */
+static int tell_damage(const struct report *r)
+{
+	struct ubp_recording_damage damage;
+	struct ubp_recording_info info;
+	char text[256];
+
+	ubp_recording_info(r->recording, &info);
+	ubp_recording_damage(r->recording, &damage);
+	if (!info.is_whole)
+		cli_warn(NULL, "recording did not end as it should: the last events may be "
+			       "missing");
+	if (!damage.bytes && !damage.blocks && !damage.records)
+		return CLI_OK;
+	(void)snprintf(text, sizeof(text),
+		       "the file is damaged: %" PRIu64 " bytes cannot be read, %" PRIu64
+		       " blocks are missing, %" PRIu64 " records make no sense",
+		       damage.bytes, damage.blocks, damage.records);
+	cli_warn(NULL, text);
+	return CLI_FAILED;
+}
+
+/* --- a report -------------------------------------------------------------------------------- */
+
+static int print_events(struct report *r)
+{
+	struct ubp_err err;
+	size_t len;
+	const char *text = ubp_sink_begin(r->sink, &len);
+	int n;
+
+	ubp_err_reset(&err);
+	output_add(&r->out, text, len);
+	while ((n = ubp_recording_read(r->recording, on_event, r, AT_ONCE, &err)) > 0)
+		if (output_pending(&r->out) >= BATCH_BYTES && !output_drain(&r->out))
+			return CLI_OK; /* output_wait() says why, if it must be said */
+	text = ubp_sink_end(r->sink, &len);
+	output_add(&r->out, text, len);
+	return n < 0 ? cli_error_record(&err) : CLI_OK;
+}
+
+static int print(struct report *r)
+{
+	struct ubp_sink_options how = { .form = r->opt->form.name, .header = r->opt->header };
+	struct ubp_recording_info info;
+	struct ubp_err err;
+	int status;
+
+	ubp_err_reset(&err);
+	ubp_recording_info(r->recording, &info);
+	output_raw(&r->out, info.strict);
+	how.raw = r->out.raw;
+	output_begin(&r->out);
+	if (r->opt->info) {
+		tell_info(r);
+		return CLI_OK;
+	}
+	if (ubp_recording_sink(r->recording, &how, &r->sink, &err) < 0)
+		return cli_error_record(&err);
+	status = print_events(r);
+	return status == CLI_OK ? tell_damage(r) : status;
+}
+
+static int report(const struct report_options *opt)
+{
+	struct report r = { .opt = opt };
+	struct ubp_err err;
+	int status;
+
+	ubp_err_reset(&err);
+	signals_no_pipe();
+	if (ubp_recording_open(opt->files[0], &r.recording, &err) < 0)
+		return cli_error_record(&err);
+	if (output_open(&r.out, opt->output, &err) < 0) {
+		ubp_recording_free(r.recording);
+		return cli_error_record(&err);
+	}
+	status = print(&r);
+	if (output_wait(&r.out) != CLI_OK)
+		status = CLI_FAILED;
+	ubp_sink_free(r.sink);
+	ubp_recording_free(r.recording);
+	return status;
+}
+
+int main(int argc, char **argv)
+{
+	struct report_options opt;
+	bool done;
+	int status = report_options_parse(argc, argv, &opt, &done);
+
+	if (!done)
+		status = report(&opt);
+	report_options_free(&opt);
+	return status;
+}

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#ifndef UBP_CLI_REPORT_OPTIONS_H
+#define UBP_CLI_REPORT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/ubp_sink.h"
+
+struct report_options {
+	const char **files;
+	size_t n_files;
+	struct ubp_sink_form form;
+	const char *output; /* NULL: standard output */
+	bool help, version, header, info;
+};
+
+int report_options_parse(int argc, char **argv, struct report_options *ret_options,
+			 bool *ret_done);
+void report_options_free(struct report_options *o);
+
+#endif

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/recording/reader.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/event/ring_record.h"
+#include "engine/recording/probe_json.h"
+#include "engine/recording/reader_priv.h"
+
+static int check_head(const struct recording_reader *r, struct ubp_err *err)
+{
+	struct recording_head head;
+
+	if (pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
+	    memcmp(head.magic, RECORDING_MAGIC, sizeof(head.magic)) != 0)
+		return ubp_fail(err, EINVAL, "%s is no recording", r->path);
+	if (head.order != RECORDING_ORDER)
+		return ubp_fail(err, EINVAL,
+				"%s was recorded on a machine with another order of bytes",
+				r->path);
+	if (head.version != RECORDING_VERSION)
+		return ubp_fail(
+			err, EINVAL,
+			"%s has version %u of the format: this program reads version %d",
+			r->path, head.version, RECORDING_VERSION);
+	return 0;
+}
+
+static int open_file(struct recording_reader *r, const char *path, struct ubp_err *err)
+{
+	struct stat st;
+
+	r->path = strdup(path);
+	r->record = calloc(1, EVENT_RECORD_ROOM);
+	if (!r->path || !r->record)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	r->fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	if (r->fd < 0 || fstat(r->fd, &st) < 0)
+		return ubp_fail_sys(err, "cannot open %s", path);
+	if (!S_ISREG(st.st_mode))
+		return ubp_fail(err, EINVAL, "%s is no regular file", path);
+	r->file_size = (uint64_t)st.st_size;
+	return check_head(r, err);
+}
+
+int recording_open(const char *path, struct recording_reader **ret_reader, struct ubp_err *err)
+{
+	struct recording_reader *r = calloc(1, sizeof(*r));
+	int rc;
+
+	if (!r)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	r->fd = -1;
+	rc = open_file(r, path, err);
+	if (rc == 0)
+		rc = reader_scan(r, err);
+	if (rc < 0) {
+		recording_reader_free(r);
+		return rc;
+	}
+	*ret_reader = r;
+	return 0;
+}
+
+void recording_reader_free(struct recording_reader *r)
+{
+	void *name;
+	uint64_t key;
+	size_t pos = 0;
+
+	if (!r)
+		return;
+	reader_forget_looks(r);
+	while (map_next(&r->names, &pos, &key, &name))
+		json_decref(name);
+	map_free(&r->names);
+	for (unsigned i = 0; i < r->n_probes; i++)
+		probe_of_json_free(r->probes[i]);
+	free(r->probes);
+	json_decref(r->info);
+	json_decref(r->end);
+	free(r->blocks);
+	free(r->record);
+	free(r->path);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r);
+}
+
+const json_t *recording_info(const struct recording_reader *r)
+{
+	return r->info;
+}
+
+const json_t *recording_end(const struct recording_reader *r)
+{
+	return r->end;
+}
+
+const struct spec_probe *recording_probe(const struct recording_reader *r, unsigned number)
+{
+	return number < r->n_probes ? r->probes[number] : NULL;
+}
+
+unsigned recording_n_probes(const struct recording_reader *r)
+{
+	return r->n_probes;
+}
+
+void recording_damage(const struct recording_reader *r, struct recording_damage *ret_damage)
+{
+	*ret_damage = r->damage;
+}
+
+uint64_t recording_read(const struct recording_reader *r, uint64_t *ret_all)
+{
+	*ret_all = r->file_size;
+	return r->next_block < r->n_blocks ? r->blocks[r->next_block].at : r->file_size;
+}
+
+/* Behind the last one all is known. */
+static int take_next_look(struct recording_reader *r, struct ubp_err *err)
+{
+	struct recording_block block;
+	uint8_t *data;
+	int rc;
+
+	if (r->next_block == r->n_blocks) {
+		r->known_until = READER_ALL_KNOWN;
+		return 0;
+	}
+	rc = reader_load(r, r->blocks[r->next_block++].at, &block, &data, err);
+	if (rc < 0)
+		return rc;
+	if (rc == 0) {
+		r->damage.bytes += sizeof(block) + block.stored;
+		r->damage.blocks++;
+		return 0;
+	}
+	if (reader_take_look(r, data, block.size) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	return 0;
+}
+
+int recording_next(struct recording_reader *r, const struct event_record **ret_record,
+		   struct ubp_err *err)
+{
+	while (!reader_take_record(r)) {
+		int rc;
+
+		if (r->known_until == READER_ALL_KNOWN)
+			return 0;
+		rc = take_next_look(r, err);
+		if (rc < 0)
+			return rc;
+	}
+	*ret_record = r->record;
+	return 1;
+}

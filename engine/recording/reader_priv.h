@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The inside of a reader; for the reader*.c of this folder. */
+
+#ifndef UBP_RECORDING_READER_PRIV_H
+#define UBP_RECORDING_READER_PRIV_H
+
+#include "engine/base/map.h"
+#include "engine/base/ring.h"
+#include "engine/recording/format.h"
+#include "engine/recording/reader.h"
+
+#define READER_ALL_KNOWN UINT64_MAX
+
+/* So many bytes of looks wait for older records at most: a file that never says what is known does not fill the memory. */
+#define READER_WAITING_MAX (1UL << 30)
+
+/* A block that is in the file; its bytes were not looked at. */
+struct reader_block {
+	uint64_t at; /* of struct recording_block */
+	uint16_t kind;
+};
+
+/* A look whose records are not all handed out. */
+struct reader_look {
+	unsigned n_users;
+	uint8_t *data; /* of the block; begins with a struct recording_look */
+	uint32_t size;
+};
+
+/* A part of one. */
+struct reader_chunk {
+	struct reader_chunk *next;
+	struct reader_look *look;
+	struct recording_part part; /* its head */
+	const uint8_t *bytes;
+	uint32_t at; /* of the bytes: records in front of it are handed out */
+};
+
+/* Records that are in order: of one thread's ring, or of stops. */
+struct reader_source {
+	struct reader_chunk *first, **last;
+	uint64_t last_ns;
+	/* The record at .first->at. */
+	uint64_t ns;
+	uint32_t size, n_stack;
+	struct ring_record ring; /* RECORDING_RING: its head */
+};
+
+struct recording_reader {
+	int fd;
+	char *path;
+	uint64_t file_size;
+	struct reader_block *blocks; /* all looks, in the file's order */
+	size_t n_blocks, cap_blocks, next_block;
+	json_t *info, *end;
+	struct map names; /* by reader_name_key(): json_t of one address */
+	struct spec_probe **probes;
+	unsigned n_probes;
+	struct recording_damage damage;
+	/* Records, by time. */
+	struct map sources;
+	struct reader_source **heap; /* those that have a record, the oldest first */
+	size_t n_heap, cap_heap;
+	uint64_t known_until;
+	size_t waiting; /* bytes of looks */
+	struct event_record *record;
+};
+
+/* reader_file.c: the block at @at: 1, and its bytes, to be freed; 0: it is damaged; -errno. */
+int reader_load(struct recording_reader *reader, uint64_t at, struct recording_block *ret_block,
+		uint8_t **ret_data, struct ubp_err *err);
+/* Look for blocks in the whole file; what is not records is kept. */
+int reader_scan(struct recording_reader *reader, struct ubp_err *err);
+
+/* reader_looks.c: take up a look's parts, whose bytes are the reader's from then on. 0 or -ENOMEM. */
+int reader_take_look(struct recording_reader *reader, uint8_t *data, uint32_t size);
+/* The oldest record that is known to be: to .record. False: none is. */
+bool reader_take_record(struct recording_reader *reader);
+void reader_forget_looks(struct recording_reader *reader);
+
+#endif

@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/recording/writer.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/base/map.h"
+#include "engine/event/record.h"
+#include "engine/recording/block.h"
+
+/* Of a look: what is more takes another block. */
+#define BUFFER_BYTES (4u << 20)
+
+struct recording {
+	int fd;
+	char *path;
+	struct block_packer packer;
+	uint64_t n_blocks, n_records;
+	uint64_t size, max_size; /* whole blocks; 0: no limit */
+	int failed;              /* -errno of a write */
+	bool is_regular;
+	struct map sources; /* of rings -> their number and thread */
+	uint32_t n_sources;
+	/* The look. */
+	struct recording_look look;
+	struct recording_part *part; /* in .buffer; NULL: none yet */
+	const void *source;          /* whose it is, and which thread's; NULL: of stops */
+	pid_t tid;
+	uint64_t next; /* position that its next record has */
+	uint8_t *buffer;
+	size_t len;
+};
+
+/* --- the file ---------------------------------------------------------------------------- */
+
+/* Is there a recording of ours, whole enough to be one? 1; another file that has something in it: 0; -errno: neither. */
+static int look_at_old(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	struct recording_head head;
+	struct stat st;
+	int rc;
+
+	if (fd < 0)
+		return -errno;
+	if (fstat(fd, &st) < 0)
+		rc = -errno;
+	else if (!S_ISREG(st.st_mode) || st.st_size == 0)
+		rc = -ENODATA;
+	else
+		rc = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
+		     memcmp(head.magic, RECORDING_MAGIC, sizeof(head.magic)) == 0;
+	close(fd);
+	return rc;
+}
+
+static int put_aside(const char *path, struct ubp_err *err)
+{
+	char *old = NULL;
+	int rc = look_at_old(path);
+
+	if (rc < 0)
+		return 0;
+	if (rc == 0)
+		return ubp_fail(err, EEXIST, "%s is there, and no recording: it is left alone",
+				path);
+	if (asprintf(&old, "%s.old", path) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = rename(path, old) < 0 ? ubp_fail_sys(err, "cannot rename %s", path) : 0;
+	free(old);
+	return rc;
+}
+
+static int open_file(struct recording *r, struct ubp_err *err)
+{
+	struct stat st;
+	int rc = put_aside(r->path, err);
+
+	if (rc < 0)
+		return rc;
+	r->fd = open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
+	if (r->fd < 0)
+		return ubp_fail_sys(err, "cannot create %s", r->path);
+	if (fstat(r->fd, &st) < 0)
+		return ubp_fail_sys(err, "cannot create %s", r->path);
+	r->is_regular = S_ISREG(st.st_mode);
+	return 0;
+}
+
+static int tell_failed(const struct recording *r, struct ubp_err *err)
+{
+	return ubp_fail(err, -r->failed, "cannot write %s: %s", r->path, strerror(-r->failed));
+}
+
+static int write_all(struct recording *r, struct iovec *v, int n)
+{
+	size_t left = 0;
+
+	if (r->failed)
+		return r->failed;
+	for (int i = 0; i < n; i++)
+		left += v[i].iov_len;
+	r->size += left;
+	while (left) {
+		ssize_t done = writev(r->fd, v, n);
+
+		if (done < 0 && errno == EINTR)
+			continue;
+		if (done < 0) {
+			r->failed = -errno;
+			return r->failed;
+		}
+		left -= (size_t)done;
+		for (; n && (size_t)done >= v->iov_len; n--)
+			done -= (ssize_t)v++->iov_len;
+		if (n) {
+			v->iov_base = (uint8_t *)v->iov_base + done;
+			v->iov_len -= (size_t)done;
+		}
+	}
+	return 0;
+}
+
+/* All of it, or none: what is half there is taken back. */
+static int write_block(struct recording *r, enum recording_kind kind, const void *data,
+		       size_t len)
+{
+	static const uint8_t zeros[8];
+	struct recording_block block = { .kind = (uint16_t)kind, .number = r->n_blocks };
+	const void *stored = block_pack(&r->packer, &block, data, len);
+	uint64_t whole = r->size;
+	struct iovec v[] = {
+		{ &block, sizeof(block) },
+		{ (void *)stored, block.stored },
+		{ (void *)zeros, block_padding(block.stored) },
+	};
+	int rc = write_all(r, v, 3);
+
+	if (rc == 0) {
+		r->n_blocks++;
+		return 0;
+	}
+	r->size = whole;
+	if (r->is_regular && ftruncate(r->fd, (off_t)whole) < 0)
+		(void)lseek(r->fd, (off_t)whole, SEEK_SET);
+	return rc;
+}
+
+static int write_head(struct recording *r, struct ubp_err *err)
+{
+	struct recording_head head = { .version = RECORDING_VERSION, .order = RECORDING_ORDER };
+	struct iovec v = { &head, sizeof(head) };
+
+	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
+	(void)!getrandom(&head.id, sizeof(head.id), GRND_NONBLOCK);
+	return write_all(r, &v, 1) < 0 ? tell_failed(r, err) : 0;
+}
+
+static void free_all(struct recording *r)
+{
+	void *number;
+	uint64_t key;
+	size_t pos = 0;
+
+	while (map_next(&r->sources, &pos, &key, &number))
+		free(number);
+	map_free(&r->sources);
+	block_packer_free(&r->packer);
+	if (r->fd >= 0)
+		close(r->fd);
+	free(r->buffer);
+	free(r->path);
+	free(r);
+}
+
+int recording_new(const struct recording_options *options, struct recording **ret_recording,
+		  struct ubp_err *err)
+{
+	struct recording *r = calloc(1, sizeof(*r));
+	int rc = 0;
+
+	if (r) {
+		r->fd = -1;
+		r->packer.level = options->level;
+		r->max_size = options->max_size;
+		r->path = strdup(options->path);
+		r->buffer = malloc(BUFFER_BYTES);
+	}
+	if (!r || !r->path || !r->buffer)
+		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (rc == 0)
+		rc = open_file(r, err);
+	if (rc == 0)
+		rc = write_head(r, err);
+	if (rc < 0) {
+		if (r)
+			free_all(r);
+		return rc;
+	}
+	*ret_recording = r;
+	return 0;
+}
+
+int recording_close(struct recording *r, struct ubp_err *err)
+{
+	int rc = 0, fd;
+
+	if (!r)
+		return 0;
+	fd = r->fd;
+	r->fd = -1;
+	if (close(fd) < 0)
+		rc = ubp_fail_sys(err, "cannot write %s", r->path);
+	free_all(r);
+	return rc;
+}
+
+int recording_add_json(struct recording *r, enum recording_kind kind, json_t *json,
+		       struct ubp_err *err)
+{
+	char *text = json ? json_dumps(json, JSON_COMPACT) : NULL;
+	int rc;
+
+	json_decref(json);
+	if (!text)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	rc = write_block(r, kind, text, strlen(text));
+	free(text);
+	return rc < 0 ? tell_failed(r, err) : 0;
+}
+
+uint64_t recording_n_records(const struct recording *r)
+{
+	return r->n_records;
+}
+
+uint64_t recording_size(const struct recording *r)
+{
+	return r->size;
+}
+
+bool recording_is_full(const struct recording *r)
+{
+	return r->max_size && r->size + BUFFER_BYTES > r->max_size;
+}
+
+/* --- a look ------------------------------------------------------------------------------- */
+
+static void begin_block(struct recording *r)
+{
+	r->len = sizeof(r->look);
+	r->part = NULL;
+	r->look.n_parts = 0;
+	r->look.known_until = 0;
+}
+
+void recording_look_begin(struct recording *r, const struct ring_time_sample readings[2],
+			  double ns_per_tick)
+{
+	r->look = (struct recording_look){
+		.ticks = { readings[0].ticks, readings[1].ticks },
+		.ns = { readings[0].ns, readings[1].ns },
+		.ns_per_tick = ns_per_tick,
+	};
+	begin_block(r);
+}
+
+static int end_block(struct recording *r)
+{
+	int rc;
+
+	memcpy(r->buffer, &r->look, sizeof(r->look));
+	rc = write_block(r, RECORDING_LOOK, r->buffer, r->len);
+	begin_block(r);
+	return rc;
+}
+
+/* A new part, whose kind is set. */
+static void begin_part(struct recording *r, enum recording_part_kind kind)
+{
+	r->part = (struct recording_part *)(r->buffer + r->len);
+	*r->part = (struct recording_part){ .kind = kind };
+	r->len += sizeof(*r->part);
+	r->look.n_parts++;
+}
+
+/* Room for @len bytes of a part, and for its head. False: a write has failed. */
+static bool make_room(struct recording *r, size_t len)
+{
+	if (r->failed)
+		return false;
+	if (r->len + sizeof(*r->part) + len <= BUFFER_BYTES)
+		return true;
+	return end_block(r) == 0;
+}
+
+/* Parts of one thread have one number, which no other thread ever has. 0: memory is short. */
+static uint32_t source_number(struct recording *r, const struct ring_taken *taken)
+{
+	struct known {
+		pid_t tid;
+		uint32_t number;
+	} **place = (struct known **)map_place(&r->sources, (uint64_t)(uintptr_t)taken->source);
+
+	if (place && !*place)
+		*place = calloc(1, sizeof(**place));
+	if (!place || !*place)
+		return 0;
+	if ((*place)->tid != taken->tid)
+		**place = (struct known){ taken->tid, ++r->n_sources };
+	return (*place)->number;
+}
+
+static void begin_ring(struct recording *r, const struct ring_taken *taken)
+{
+	begin_part(r, RECORDING_RING);
+	r->part->pid = taken->pid;
+	r->part->tid = taken->tid;
+	memcpy(r->part->comm, taken->comm, sizeof(r->part->comm));
+	r->part->maps = taken->maps;
+	r->part->source = source_number(r, taken);
+	r->part->position = taken->position;
+	r->source = taken->source;
+	r->tid = taken->tid;
+}
+
+static void add(struct recording *r, const void *bytes, uint32_t size)
+{
+	memcpy(r->buffer + r->len, bytes, size);
+	r->len += size;
+	r->part->len += size;
+}
+
+bool recording_take(struct recording *r, const struct ring_taken *taken)
+{
+	if (!make_room(r, taken->size))
+		return false;
+	if (!r->part || r->source != taken->source || r->tid != taken->tid ||
+	    r->next != taken->position || r->part->maps != taken->maps)
+		begin_ring(r, taken);
+	add(r, taken->bytes, taken->size);
+	r->n_records++;
+	r->next = taken->position + taken->size;
+	return true;
+}
+
+bool recording_add_stop(struct recording *r, const struct event_record *record)
+{
+	if (!make_room(r, record->size + 8ul))
+		return false;
+	if (!r->part || r->part->kind != RECORDING_STOP) {
+		begin_part(r, RECORDING_STOP);
+		r->source = NULL;
+	}
+	add(r, record, record->size);
+	r->n_records += record->kind == EVENT_HIT;
+	r->part->len += (uint32_t)block_padding(record->size);
+	r->len += block_padding(record->size);
+	return true;
+}
+
+int recording_look_end(struct recording *r, uint64_t known_until, struct ubp_err *err)
+{
+	if (!r->failed && r->look.n_parts) {
+		r->look.known_until = known_until;
+		(void)end_block(r);
+	}
+	return r->failed ? tell_failed(r, err) : 0;
+}

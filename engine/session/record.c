@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/record.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/base/hash.h"
+#include "engine/base/vec.h"
+#include "engine/define/definitions.h"
+#include "engine/event/ring_record.h"
+#include "engine/event/ring_take.h"
+#include "engine/fetch/match.h"
+#include "engine/recording/frame_json.h"
+#include "engine/recording/probe_json.h"
+#include "engine/recording/text_json.h"
+#include "engine/recording/writer.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
+#include "engine/session/once.h"
+#include "engine/ubp_record.h"
+
+/* Names are looked up while nobody waits: so many at once. */
+#define NAMES_AT_ONCE 64
+#define NAMES_MAX     (1u << 20) /* addresses of stacks that get names */
+#define CALM_PERCENT  25
+
+/* An entry of a stack: what stands for it depends on where it stands, too. */
+struct stack_address {
+	pid_t pid;
+	uint32_t maps;
+	bool is_first;
+	uint64_t vaddr,
+		before; /* .before: the entry in front, of the first stack that had it */
+};
+
+struct session_record {
+	struct recording *to;
+	size_t n_probes;  /* that are in the file */
+	struct map known; /* addresses of stacks that were seen, by a hash */
+	struct stack_address *unnamed;
+	size_t n_unnamed, cap_unnamed, n_named;
+	struct event_record *address; /* a record that has a stack of two entries */
+	uint64_t n_lost;
+	int n; /* of this look */
+};
+
+/* --- what is in front ---------------------------------------------------------------------- */
+
+static json_t *make_info(const struct ubp_session *s)
+{
+	struct utsname name;
+
+	if (uname(&name) < 0)
+		return NULL;
+	return json_pack("{s:o, s:s, s:s, s:s, s:i, s:b, s:I, s:I}", "host",
+			 text_to_json(name.nodename), "kernel", name.release, "machine",
+			 name.machine, "clock", s->opt.clock ? s->opt.clock : "mono", "cpus",
+			 (int)sysconf(_SC_NPROCESSORS_ONLN), "strict", s->opt.strict,
+			 "clock_ns", (json_int_t)event_clock_now(s->clock), "real_ns",
+			 (json_int_t)event_clock_now(CLOCK_KIND_REAL));
+}
+
+static int add_probes(struct ubp_session *s, struct session_record *r, struct ubp_err *err)
+{
+	json_t *list = json_array();
+
+	for (; r->n_probes < s->numbers.n; r->n_probes++) {
+		const struct spec_probe *spec = live_spec(s, (unsigned)r->n_probes);
+
+		if (spec)
+			(void)json_array_append_new(list,
+						    probe_to_json((unsigned)r->n_probes, spec));
+	}
+	return recording_add_json(r->to, RECORDING_PROBES, list, err);
+}
+
+int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
+	       struct ubp_err *err)
+{
+	struct recording_options opt = {
+		.path = options->path,
+		.level = options->level,
+		.max_size = options->max_size,
+	};
+	struct session_record *r;
+	int rc;
+
+	ubp_err_reset(err);
+	rc = session_check_new(s, err);
+	if (rc < 0)
+		return rc;
+	if (s->out.tally || s->out.triggers || s->opt.once)
+		return ubp_fail(err, EINVAL, "what is counted or has triggers is not recorded");
+	if (s->out.record || options->level < 0 || options->level > 19)
+		return ubp_fail(err, EINVAL, "bad options for a recording");
+	r = calloc(1, sizeof(*r));
+	if (r)
+		r->address = calloc(1, sizeof(*r->address) + 16);
+	if (!r || !r->address) {
+		free(r);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	s->out.record = r;
+	rc = recording_new(&opt, &r->to, err);
+	if (rc == 0)
+		rc = recording_add_json(r->to, RECORDING_INFO, make_info(s), err);
+	if (rc < 0)
+		session_record_free(s);
+	return rc;
+}
+
+void session_record_free(struct ubp_session *s)
+{
+	struct session_record *r = s->out.record;
+	struct ubp_err err;
+
+	if (!r)
+		return;
+	(void)recording_close(r->to, &err);
+	map_free(&r->known);
+	free(r->unnamed);
+	free(r->address);
+	free(r);
+	s->out.record = NULL;
+}
+
+/* --- names for stacks ------------------------------------------------------------------------- */
+
+/* One that has no memory gets no name. */
+static void note_address(struct session_record *r, const struct stack_address *address)
+{
+	uint64_t key =
+		hash_number(hash_number(address->is_first, address->maps), address->vaddr);
+	void **place = r->n_named + r->n_unnamed < NAMES_MAX ? map_place(&r->known, key) : NULL;
+
+	if (!place || *place || VEC_ROOM(r->unnamed, &r->cap_unnamed, r->n_unnamed) < 0)
+		return;
+	*place = r;
+	r->unnamed[r->n_unnamed++] = *address;
+}
+
+static void note_stack(struct session_record *r, const struct event_record *record)
+{
+	const uint8_t *entries = record->data + ring_record_stack_at(record->data_len);
+	struct stack_address address = { .pid = record->pid,
+					 .maps = record->maps,
+					 .is_first = true };
+
+	for (uint32_t i = 0; i < record->n_stack; i++) {
+		memcpy(&address.vaddr, entries + 8ul * i, sizeof(address.vaddr));
+		note_address(r, &address);
+		address.before = address.vaddr;
+		address.is_first = false;
+	}
+}
+
+static json_t *name_one(const struct sink_resolver *resolver, struct session_record *r,
+			const struct stack_address *address)
+{
+	struct sink_frame frames[SINK_FRAMES_MAX];
+	size_t n, at = address->is_first ? 0 : 1;
+
+	*r->address = (struct event_record){
+		.size = sizeof(*r->address) + 16,
+		.kind = EVENT_HIT,
+		.pid = address->pid,
+		.n_stack = 2,
+		.maps = address->maps,
+	};
+	memcpy(r->address->data, &address->before, 8);
+	memcpy(r->address->data + 8 * at, &address->vaddr, 8);
+	n = resolver->resolve(resolver->ctx, r->address, at, frames);
+	return frames_to_json(address->maps, address->vaddr, address->is_first, frames, n);
+}
+
+/* Up to @most of them. */
+static int name_addresses(struct ubp_session *s, struct session_record *r, size_t most,
+			  struct ubp_err *err)
+{
+	const struct sink_resolver *resolver = stacks_resolver(s);
+	json_t *list;
+
+	if (!r->n_unnamed || !resolver)
+		return 0;
+	list = json_array();
+	for (; r->n_unnamed && most; most--, r->n_named++)
+		(void)json_array_append_new(list,
+					    name_one(resolver, r, &r->unnamed[--r->n_unnamed]));
+	return recording_add_json(r->to, RECORDING_NAMES, list, err);
+}
+
+/* --- a look ------------------------------------------------------------------------------------- */
+
+static bool take(void *ctx, const struct ring_taken *taken)
+{
+	struct ubp_session *s = ctx;
+	struct session_record *r = s->out.record;
+	struct uprobe *probe = live_probe(s, taken->probe);
+	const struct event_record *record = NULL;
+
+	if (!probe)
+		return true;
+	if (probe->filter || s->numbers.n_leaving || taken->n_stack)
+		record = ring_taken_record(taken);
+	if (record && !live_tells(s, record))
+		return true;
+	if (!rings_count(probe, record))
+		return true;
+	if (taken->n_stack)
+		note_stack(r, record);
+	r->n++;
+	return recording_take(r->to, taken);
+}
+
+static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t mark)
+{
+	const struct event_record *record;
+
+	while ((record = event_queue_peek_until(s->out.queue, mark))) {
+		if (live_tells(s, record)) {
+			if (!recording_add_stop(r->to, record))
+				return false;
+			if (record->kind == EVENT_LOST)
+				r->n_lost += record->n_lost;
+			else
+				note_stack(r, record);
+			r->n++;
+		}
+		event_queue_next(s->out.queue);
+	}
+	return true;
+}
+
+static void add_lost(struct session_record *r, uint64_t n, uint64_t time)
+{
+	struct event_record record = {
+		.size = sizeof(record), .kind = EVENT_LOST, .time = time, .n_lost = n
+	};
+
+	if (!n)
+		return;
+	r->n_lost += n;
+	r->n++;
+	(void)recording_add_stop(r->to, &record);
+}
+
+static void begin_look(struct ubp_session *s, struct session_record *r)
+{
+	struct ring_time_sample readings[2] = { { 0 } };
+	double rate = s->out.rings ? ring_set_readings(s->out.rings, readings) : 0;
+
+	recording_look_begin(r->to, readings, rate);
+}
+
+int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill,
+			struct ubp_err *err)
+{
+	struct session_record *r = s->out.record;
+	uint64_t mark = event_queue_mark(s->out.queue), known = ripe;
+	unsigned fill = s->out.rings ? ring_set_drain(s->out.rings) : 0;
+	int rc = 0;
+
+	*ret_fill = fill;
+	r->n = 0;
+	if (r->n_probes < s->numbers.n)
+		rc = add_probes(s, r, err);
+	if (rc < 0)
+		return rc;
+	begin_look(s, r);
+	(void)add_queue(s, r, mark);
+	if (s->out.rings) {
+		ring_set_take(s->out.rings, take, s);
+		if (s->tracing.is_there && ring_set_known_until(s->out.rings) < known)
+			known = ring_set_known_until(s->out.rings);
+		add_lost(r, rings_take_lost(s), event_clock_now(s->clock));
+	}
+	if (!s->tracing.is_there && !event_queue_peek(s->out.queue))
+		add_lost(r, event_queue_take_untold(s->out.queue), event_clock_now(s->clock));
+	rc = recording_look_end(r->to, known, err);
+	if (rc == 0 && fill <= CALM_PERCENT)
+		rc = name_addresses(s, r, NAMES_AT_ONCE, err);
+	return rc < 0 ? rc : r->n;
+}
+
+/* --- the end ------------------------------------------------------------------------------------- */
+
+int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
+{
+	struct session_record *r = s->out.record;
+	int rc, closed;
+
+	ubp_err_reset(err);
+	if (!r)
+		return ubp_fail(err, EINVAL, "nothing is recorded");
+	rc = name_addresses(s, r, SIZE_MAX, err);
+	if (rc == 0)
+		rc = recording_add_json(r->to, RECORDING_END,
+					json_pack("{s:I, s:I, s:I}", "records",
+						  (json_int_t)recording_n_records(r->to),
+						  "lost", (json_int_t)r->n_lost, "clock_ns",
+						  (json_int_t)event_clock_now(s->clock)),
+					err);
+	closed = recording_close(r->to, rc < 0 ? &(struct ubp_err){ 0 } : err);
+	r->to = NULL;
+	session_record_free(s);
+	return rc < 0 ? rc : closed;
+}
+
+uint64_t ubp_record_count(const struct ubp_session *s, uint64_t *ret_bytes)
+{
+	const struct session_record *r = s->out.record;
+
+	*ret_bytes = r && r->to ? recording_size(r->to) : 0;
+	return r && r->to ? recording_n_records(r->to) : 0;
+}
+
+bool ubp_record_is_full(const struct ubp_session *s)
+{
+	return s->out.record && recording_is_full(s->out.record->to);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Events that go to a file (ubp_record.h), in a session. The caller's thread's. */
+
+#ifndef UBP_SESSION_RECORD_H
+#define UBP_SESSION_RECORD_H
+
+#include <stdint.h>
+
+struct ubp_err;
+struct ubp_session;
+
+/*
+ * In place of handing out: all that waits in rings and the queue. @ripe: records of the queue that are older than that are all there.
+ * *ret_fill: how full the fullest ring was, in percent. Returns how many there were, or a negative errno.
+ */
+int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill,
+			struct ubp_err *err);
+void session_record_free(struct ubp_session *s);
+
+#endif
