@@ -11,6 +11,8 @@
 #include "cli/common/output.h"
 #include "cli/common/trace_options.h"
 #include "engine/base/err.h"
+#include "engine/base/hash.h"
+#include "engine/base/map.h"
 #include "engine/ubp_trigger.h"
 
 #define NAME_ROOM 160
@@ -22,14 +24,23 @@ static void name_event(struct ubp_session *session, size_t i, char name[NAME_ROO
 		       ubp_probe_event(session, i));
 }
 
-/* Did a probe from @first on, but before @i, have the same event? */
-static bool was_there(struct ubp_session *session, size_t first, size_t i)
+/*
+ * Has probe @i an event that none of those had that were asked for with the same @seen? A probe without memory to be noted in
+ * is taken for new.
+ */
+static bool is_new_event(struct ubp_session *session, size_t i, struct map *seen)
 {
-	for (size_t k = first; k < i; k++)
-		if (strcmp(ubp_probe_event(session, k), ubp_probe_event(session, i)) == 0 &&
-		    strcmp(ubp_probe_group(session, k), ubp_probe_group(session, i)) == 0)
-			return true;
-	return false;
+	const char *group = ubp_probe_group(session, i), *event = ubp_probe_event(session, i);
+	void **place = map_place(seen, hash_text(hash_text(0, group), event));
+
+	if (!place)
+		return true;
+	if (!*place) {
+		*place = (void *)event;
+		return true;
+	}
+	/* Else it has but the same hash. */
+	return strcmp(*place, event) != 0;
 }
 
 /* Is this the command of @text? *ret_rest: what follows. */
@@ -114,9 +125,12 @@ int triggers_write(struct ubp_session *session, const struct trace_options *o)
 		const struct trigger_option *trigger = &o->triggers.v[i];
 		const struct trace_definition *d = &o->definitions[trigger->definition];
 
+		struct map seen = { 0 };
+
 		for (size_t k = d->first; k < d->first + d->n_probes && status == CLI_OK; k++)
-			if (!was_there(session, d->first, k))
+			if (is_new_event(session, k, &seen))
 				status = write_one(session, o, k, trigger->text);
+		map_free(&seen);
 	}
 	if (status == CLI_OK && o->triggers.n)
 		status = settle(session);
@@ -134,32 +148,51 @@ static void print_lines(struct output *out, const char *text)
 	}
 }
 
+/* What the histograms of probe @i's event show. NULL: it has none, or was asked for before. */
+static const char *hists_of(struct ubp_session *session, size_t i, struct map *seen,
+			    char name[NAME_ROOM])
+{
+	const char *text;
+
+	if (!is_new_event(session, i, seen))
+		return NULL;
+	name_event(session, i, name);
+	text = ubp_trigger_hist(session, name, NULL);
+	return text && *text ? text : NULL;
+}
+
+/* Of one event alone it need not be told whose they are. */
+static bool has_several(struct ubp_session *session)
+{
+	struct map seen = { 0 };
+	char name[NAME_ROOM];
+	size_t n = 0;
+
+	for (size_t i = 0; i < ubp_n_probes(session) && n < 2; i++)
+		n += hists_of(session, i, &seen, name) != NULL;
+	map_free(&seen);
+	return n > 1;
+}
+
 void triggers_print(struct ubp_session *session, const struct trace_options *o,
 		    struct output *out)
 {
-	size_t n = 0, n_printed = 0;
+	bool several = o->triggers.n && has_several(session);
+	struct map seen = { 0 };
+	size_t n_printed = 0;
 
-	if (!o->triggers.n)
-		return;
-	for (unsigned pass = 0; pass < 2; pass++)
-		for (size_t i = 0; i < ubp_n_probes(session); i++) {
-			char name[NAME_ROOM];
-			const char *text;
+	for (size_t i = 0; o->triggers.n && i < ubp_n_probes(session); i++) {
+		char name[NAME_ROOM];
+		const char *text = hists_of(session, i, &seen, name);
 
-			if (was_there(session, 0, i))
-				continue;
-			name_event(session, i, name);
-			text = ubp_trigger_hist(session, name, NULL);
-			if (!text || !*text)
-				continue;
-			n += pass == 0;
-			if (pass == 0)
-				continue;
-			/* The kernel's file does not say whose it is. */
-			if (n_printed++)
-				output_line(out, "%s", "");
-			if (n > 1)
-				output_line(out, "# %s", name);
-			print_lines(out, text);
-		}
+		if (!text)
+			continue;
+		/* The kernel's file does not say whose it is. */
+		if (n_printed++)
+			output_line(out, "%s", "");
+		if (several)
+			output_line(out, "# %s", name);
+		print_lines(out, text);
+	}
+	map_free(&seen);
 }
