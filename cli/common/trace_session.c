@@ -22,6 +22,9 @@
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
 
+/* Who records wants all of it: a million hits a second fill that in 50 ms. */
+#define RECORD_RING_BYTES (4 << 20)
+
 static int print_definition(struct output *out, struct ubp_session *session, size_t i)
 {
 	const char *why, *line = ubp_probe_definition(session, i, &why);
@@ -165,6 +168,8 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stay = o->stay;
 	opt.lossless = o->lossless;
 	opt.ring_bytes = o->budget.ring_bytes;
+	if (o->to.record.path && !opt.ring_bytes)
+		opt.ring_bytes = RECORD_RING_BYTES;
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;

@@ -281,7 +281,9 @@ int reader_scan(struct recording_reader *r, struct ubp_err *err)
 		rc = find_block(r, at + 8, &found, err);
 		if (rc < 0)
 			return rc;
-		r->damage.bytes += found - at;
+		/* The last block of who was killed amid writing it is no damage. */
+		if (found < r->file_size || r->end)
+			r->damage.bytes += found - at;
 		at = found;
 	}
 	r->damage.blocks = next > n ? next - n : 0;

@@ -19,7 +19,7 @@
 #include "engine/recording/block.h"
 
 /* Of a look: what is more takes another block. */
-#define BUFFER_BYTES (4u << 20)
+#define BUFFER_BYTES (1u << 20)
 
 struct recording {
 	int fd;
@@ -294,14 +294,14 @@ static void begin_part(struct recording *r, enum recording_part_kind kind)
 	r->look.n_parts++;
 }
 
-/* Room for @len bytes of a part, and for its head. False: a write has failed. */
+/* Room for @len bytes of a part, and for its head. False: a write has failed, or there is no room for another block. */
 static bool make_room(struct recording *r, size_t len)
 {
-	if (r->failed)
+	if (r->failed || recording_is_full(r))
 		return false;
 	if (r->len + sizeof(*r->part) + len <= BUFFER_BYTES)
 		return true;
-	return end_block(r) == 0;
+	return end_block(r) == 0 && !recording_is_full(r);
 }
 
 /* Parts of one thread have one number, which no other thread ever has. 0: memory is short. */

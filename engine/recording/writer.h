@@ -48,9 +48,9 @@ int recording_add_json(struct recording *recording, enum recording_kind kind, js
 /* @readings, @ns_per_tick: ring_set_readings(). */
 void recording_look_begin(struct recording *recording,
 			  const struct ring_time_sample readings[2], double ns_per_tick);
-/* For ring_set_take(): false once a write has failed. */
+/* For ring_set_take(): false once a write has failed, or .max_size is reached. */
 bool recording_take(struct recording *recording, const struct ring_taken *taken);
-/* A record that came by the queue, or a gap. False once a write has failed. */
+/* A record that came by the queue, or a gap. False as above. */
 bool recording_add_stop(struct recording *recording, const struct event_record *record);
 /* @known_until: as in struct recording_look. Writes nothing where there was nothing. */
 int recording_look_end(struct recording *recording, uint64_t known_until, struct ubp_err *err);

@@ -28,6 +28,8 @@
 #define REST_MAX_NS 100000000
 #define SOON_NS     2000000
 
+#define REST_LEAST_NS 200000
+
 /* What rings have that is younger waits: their readings of time are not exact. */
 #define MOMENT_NS 1000000
 
@@ -199,20 +201,32 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	return n;
 }
 
+/* The next look comes before a ring that went on to fill as fast would be full. */
+static void hurry(struct ubp_session *s, unsigned fill, uint64_t span_ns)
+{
+	uint64_t ns = span_ns * FULL_PERCENT / fill;
+
+	if (ns < REST_LEAST_NS)
+		session_news(s);
+	else if (ns < DOZE_NS)
+		(void)set_timer(s, (long)ns);
+}
+
 /* The same to a file, as it is. */
 static int record_all(struct ubp_session *s, struct ubp_err *err)
 {
+	uint64_t looked_ns = s->out.drained_ns;
 	unsigned fill;
 	int n = session_record_look(s, ripe_until(s), &fill, err);
 
 	if (n < 0)
 		return n;
 	tell_drained(s);
-	if (fill > FULL_PERCENT)
-		session_news(s);
 	if (live_is_waiting(s) && !event_queue_peek(s->out.queue))
 		live_tidy(s);
 	rest(s, n > 0);
+	if (fill && looked_ns)
+		hurry(s, fill, s->out.drained_ns - looked_ns);
 	return n;
 }
 

@@ -214,8 +214,10 @@ static bool take(void *ctx, const struct ring_taken *taken)
 		return true;
 	if (taken->n_stack)
 		note_stack(r, record);
+	if (!recording_take(r->to, taken))
+		return false;
 	r->n++;
-	return recording_take(r->to, taken);
+	return true;
 }
 
 static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t mark)

@@ -58,7 +58,8 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 
 	while (s->out.rings && batch->n < BATCH &&
 	       (record = ring_set_next(s->out.rings, until))) {
-		if (!live_tells(s, record) || !rings_count(live_probe(s, record->probe), record))
+		if (!live_tells(s, record) ||
+		    !rings_count(live_probe(s, record->probe), record))
 			continue;
 		batch->n++;
 		n++;
