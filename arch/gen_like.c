@@ -68,7 +68,7 @@ static struct made *made_of(struct detour_like *like, const struct detour_plan *
 
 	for (size_t i = 0; plan->lead && plan->lead->is_push && i < plan->lead->len; i++)
 		hash = hash * 31 + plan->lead->bytes[i];
-	hash = hash * 31 + (plan->lead ? 1 + plan->lead->sp_down : 0);
+	hash = hash * 31 + (plan->lead ? 1 + plan->lead->sp_down : 0) + plan->asks_room;
 	return &like->made[(hash ^ hash >> 6) % KINDS];
 }
 
@@ -115,7 +115,8 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->count_dropped == b->count_dropped && a->hijacks == b->hijacks &&
 	       a->hijacks_mask == b->hijacks_mask && a->return_vaddr == b->return_vaddr &&
 	       a->ns_factor == b->ns_factor && a->trampoline == b->trampoline &&
-	       a->leaves_kernel_return == b->leaves_kernel_return && a->self_at == b->self_at &&
+	       a->leaves_kernel_return == b->leaves_kernel_return &&
+	       a->asks_room == b->asks_room && a->self_at == b->self_at &&
 	       a->claim == b->claim && a->has == b->has && a->reads == b->reads &&
 	       a->tally.at == b->tally.at && like->counts == (b->probes->tally != NULL) &&
 	       like->once == b->probes->once && is_same_lead(like, b->lead) &&

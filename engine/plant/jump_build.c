@@ -264,6 +264,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	if (jump_take_probes(jump, site) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	plan.ns_factor = ns_factor(plant, ps, &plan);
+	plan.asks_room = jump_asks_room(site);
 	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
