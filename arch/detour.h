@@ -100,7 +100,11 @@ struct window {
 	uint8_t n_hops;   /* where its jump may lead to; 0: it leads to the detour itself */
 	struct hop hops[UBP_HOPS];
 	struct pun pun;
-	bool asks_room; /* struct detour_plan */
+	/*
+	 * Whether the stack has room for a detour is not known: the detour looks, and takes its trap if there is none. For functions of Go that do not look
+	 * themselves, by what the runtime notes of the goroutine. Flags are lost: not where somebody wants them.
+	 */
+	bool asks_room;
 };
 
 /*
@@ -218,11 +222,6 @@ struct detour_plan {
 	uint64_t trampoline; /* vaddr of the breakpoint that the tracer puts there */
 	/* A return address that may be the kernel's is not to be replaced: the trap. */
 	bool leaves_kernel_return;
-	/*
-	 * Whether the stack has room for a detour is not known: it looks, and takes its trap if there is none. For functions of Go that do not look themselves, by
-	 * what the runtime notes of the goroutine. Flags are lost: not where somebody wants them.
-	 */
-	bool asks_room;
 	bool scans; /* the detour scans the stack, and does nothing else; .n_probes is 0 */
 	/*
 	 * Where nobody traces the process, the detour asks the tracer to come (ring_head.bell), and waits for it some time; then come its

@@ -62,10 +62,10 @@ static void check_goroutine(struct gen *g, label_t no_stack)
 
 void x86_enter(struct gen *g, label_t no_stack)
 {
-	if (g->plan->asks_room)
+	if (g->plan->window->asks_room)
 		check_goroutine(g, no_stack);
 	move_sp(g, lead_down(g) - frame_of(g)->len);
-	if (g->plan->asks_room) {
+	if (g->plan->window->asks_room) {
 		gen_may_fault(g, no_stack);
 		emit_bytes(&g->e, "\x49\x39\x26", 3); /* cmp %rsp,(%r14), g.stack.lo */
 		emit_jcc(&g->e, COND_A, no_stack);

@@ -35,9 +35,16 @@ static const char *why_no_room(const struct go_place *place, const uint8_t *code
 	return NULL;
 }
 
-/* A fault in a copy of theirs is made good by a tracer alone; a program of Go's may panic by it, and go on. */
-static bool may_fault(const struct ubp_arch *arch, const struct window *window)
+/*
+ * A fault in a copy of theirs is made good by a tracer alone; a program of Go's may panic by it, and go on. Where the return address is on top of the stack it
+ * does so without a tracer, too: the runtime takes an address that it does not know for a bad call of the caller's (shouldPushSigpanic()).
+ */
+static bool may_fault(const struct go_place *place, const struct window *window)
 {
+	const struct ubp_arch *arch = place->object->arch;
+
+	if (gopclntab_is_frameless(place->object, place->vaddr, place->vaddr + window->len))
+		return false;
 	for (size_t i = 0; i < window->n; i++)
 		if (arch->insn.may_fault(&window->insns[i]))
 			return true;
@@ -59,7 +66,7 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 		why = why_no_room(place, code, len > 0 ? (size_t)len : 0);
 	if (why)
 		return why;
-	if (check == 0 && may_fault(arch, window))
+	if (check == 0 && may_fault(place, window))
 		return "its Go function makes not sure of the stack it needs, and may panic by these instructions";
 	window->asks_room = check == 0;
 	/* A goroutine that was preempted stands anywhere, for any time, as a saved pc. */

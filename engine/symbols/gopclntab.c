@@ -253,6 +253,7 @@ int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *
 /* --- where goroutines may be parked ------------------------------------------------------- */
 
 /* struct _func of the runtime's. */
+#define ABOUT_FRAME   16 /* of .pcsp */
 #define ABOUT_N_LISTS 28 /* of .npcdata */
 #define ABOUT_FLAG    3  /* from the end back */
 #define FLAG_TOP      1  /* funcFlag_TOPFRAME */
@@ -310,21 +311,49 @@ static bool is_of_runtime(const char *name)
 	return name && (strncmp(name, "runtime.", 8) == 0 || strncmp(name, "reflect.", 8) == 0);
 }
 
+/* What is told of the function that holds @from, and @to is the end of at most. */
+struct about {
+	const struct table *t;
+	uint64_t i, at; /* its number; in the table */
+};
+
+static bool find_about(struct object *object, uint64_t from, uint64_t to,
+		       struct kept_table *scratch, struct about *ret_about)
+{
+	const struct table *t = table_of(object, scratch);
+	uint64_t n = t && t->about ? count_to(t, from) : 0, at;
+
+	if (n == 0 || !number_at(t, t->at + (2 * n - 1) * t->pc_size, t->pc_size, &at) ||
+	    __builtin_add_overflow(at, t->at, &at) || at > t->len || to > start_of(t, n))
+		return false;
+	*ret_about = (struct about){ t, n - 1, at };
+	return true;
+}
+
 bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to)
 {
 	struct kept_table scratch;
-	const struct table *t = table_of(object, &scratch);
-	uint64_t n = t && t->about ? count_to(t, from) : 0, about = 0, flag = 0;
+	struct about a;
+	uint64_t flag = 0;
 
-	if (n == 0 || !number_at(t, t->at + (2 * n - 1) * t->pc_size, t->pc_size, &about) ||
-	    __builtin_add_overflow(about, t->at, &about) || about > t->len ||
-	    !number_at(t, about + t->about - ABOUT_FLAG, 1, &flag) || flag & FLAG_TOP ||
-	    to > start_of(t, n))
+	if (!find_about(object, from, to, &scratch, &a) ||
+	    !number_at(a.t, a.at + a.t->about - ABOUT_FLAG, 1, &flag) || flag & FLAG_TOP)
 		return false;
 	return flag & FLAG_ASM ||
-	       is_told(t, n - 1, about, LIST_UNSAFE, POINT_UNSAFE, from, to) ||
-	       (is_of_runtime(name_of(t, n - 1)) &&
-		is_told(t, n - 1, about, LIST_INLINED, -1, from, to));
+	       is_told(a.t, a.i, a.at, LIST_UNSAFE, POINT_UNSAFE, from, to) ||
+	       (is_of_runtime(name_of(a.t, a.i)) &&
+		is_told(a.t, a.i, a.at, LIST_INLINED, -1, from, to));
+}
+
+bool gopclntab_is_frameless(struct object *object, uint64_t from, uint64_t to)
+{
+	struct kept_table scratch;
+	struct about a;
+	uint64_t list = 0;
+
+	return find_about(object, from, to, &scratch, &a) &&
+	       number_at(a.t, a.at + ABOUT_FRAME, 4, &list) && list &&
+	       holds(a.t, a.t->pcs + list, start_of(a.t, a.i), 0, from, to);
 }
 
 int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function)

@@ -33,6 +33,11 @@ int gopclntab_find(struct object *object, const char *name, struct go_function *
  */
 bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to);
 
+/*
+ * Does the function that holds @from have nothing on the stack but its return address, at each instruction of [@from, @to)? Told by tables since Go 1.18.
+ */
+bool gopclntab_is_frameless(struct object *object, uint64_t from, uint64_t to);
+
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int gopclntab_describe(const struct object *object, const struct go_function *function,
 		       struct object_symbol *ret_symbol);

@@ -48,6 +48,12 @@ for name in runtime.asyncPreempt runtime.goexit; do
 	grep -q 'not a jump' explain.txt || fail "$name: $(cat explain.txt)"
 done
 
+# By the tables of Go 1.18 and later: assembly, and what the runtime has of its own.
+for name in runtime.memmove cmpbody runtime.typedmemmove aeshashbody; do
+	"$UPROBE" --explain "p:t/x ./prog:$name" > explain.txt 2>&1 || fail "$name: $(cat explain.txt)"
+	grep -q ': jump (' explain.txt || fail "$name: $(cat explain.txt)"
+done
+
 # --- all functions at once
 "$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog:*' -e 'r:all/r ./prog:*' -- ./prog > stdout.txt 2> err.txt || fail "all: ended with $?: $(tail -n 3 err.txt)"
 [ "$(cat stdout.txt)" = "bad 0" ] || fail "all: it says '$(cat stdout.txt)'"
