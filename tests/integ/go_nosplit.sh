@@ -9,7 +9,7 @@ have go
 cp -r "$UBP_SRC/fixtures/go_nosplit" nosplit || fail "cp"
 export GOCACHE=$PWD/cache GO111MODULE=off HOME=$PWD
 (cd nosplit && command go build -o ../prog) || fail "cannot build"
-OURS=(main.sum.abi0 main.product main.plus.abi0 main.keepsFlags.abi0)
+OURS=(main.sum.abi0 main.product main.get main.plus.abi0 main.keepsFlags.abi0)
 THEIRS=(runtime.cmpstring cmpbody runtime.strhash aeshashbody runtime.memmove runtime.typedmemmove indexbytebody runtime.memclrNoHeapPointers)
 
 # stat_of NAME WORD: what --stats says in err.txt.
@@ -33,8 +33,9 @@ done
 [ "$(wc -l < trap.told)" -gt 50000 ] || fail "$(wc -l < trap.told) events"
 diff trap.told auto.told > diff.txt || fail "not the same: $(head -n 6 diff.txt)"
 cp auto.err err.txt
-for name in sum product; do
+for name in sum product get; do
 	[ "$(stat_of $name jumps)" = 1 ] || fail "$name is no jump: $(grep "t/$name" err.txt)"
+	[ $name != get ] || continue
 	n=$(stat_of $name stopped)
 	[ "$n" -gt 0 ] || fail "$name: there was always room: $(grep "t/$name " err.txt)"
 	[ "$n" -lt $(($(stat_of $name hits) / 10)) ] || fail "$name: there was mostly no room: $(grep "t/$name " err.txt)"
@@ -69,7 +70,7 @@ DEFS+=(-e 'r:t/ret ./prog:cmpbody r=%ax' -e 'r:t/product_r ./prog:main.product r
 rounds=$(scaled 6)
 for ((i = 0; i < rounds; i++)); do
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
-	for name in sum product strhash memmove cmpbody ret; do wait_for events.txt " $name: "; done
+	for name in sum product get strhash memmove cmpbody ret; do wait_for events.txt " $name: "; done
 	if [ $((i % 3)) = 2 ]; then
 		kill -9 "$UBP_PID"
 		wait "$UBP_PID" 2> /dev/null
