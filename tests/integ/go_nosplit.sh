@@ -83,6 +83,12 @@ done
 trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 wait_for events.txt ' sum: '
 trace_stop
+# Killed for good: its jumps stand, and each goroutine ends its round by them, panics and all.
+trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
+for name in get memmove cmpbody; do wait_for events.txt " $name: "; done
+kill -9 "$UBP_PID"
+wait "$UBP_PID" 2> /dev/null
+UBP_PID=
 go
 finish
 [ "$LAST" = "bad 0" ] || fail "it says '$LAST'"
