@@ -301,6 +301,13 @@ struct arch_insn {
 	 * functions with; 0: none. Goroutines are not preempted within.
 	 */
 	size_t (*go_check_len)(const uint8_t *code, size_t len);
+	/*
+	 * NULL, or: does a function with this code set flags before it asks for them, or leave without asking? Not every one of Go's does: asyncPreempt()
+	 * keeps what it finds.
+	 */
+	bool (*ignores_flags)(const uint8_t *code, size_t len);
+	/* With .ignores_flags: may it read or write what is not there? Words of the stack and of the program are there. */
+	bool (*may_fault)(const struct displaced_insn *insn);
 };
 
 /* Slots, where displaced instructions are carried out. */

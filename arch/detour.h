@@ -100,6 +100,11 @@ struct window {
 	uint8_t n_hops;   /* where its jump may lead to; 0: it leads to the detour itself */
 	struct hop hops[UBP_HOPS];
 	struct pun pun;
+	/*
+	 * Whether the stack has room for a detour is not known: the detour looks, and takes its trap if there is none. For functions of Go that do not look
+	 * themselves, by what the runtime notes of the goroutine. Flags are lost: not where somebody wants them.
+	 */
+	bool asks_room;
 };
 
 /*

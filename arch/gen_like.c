@@ -21,7 +21,7 @@
 struct made {
 	struct detour_plan plan; /* what it points to is gone, but for these: */
 	struct lead lead;
-	bool counts, once;
+	bool counts, once, asks_room;
 	struct {
 		uint32_t n_ops, fixed_size, has_strings, needs_comm, needs_duration,
 			needs_vectors;
@@ -68,7 +68,7 @@ static struct made *made_of(struct detour_like *like, const struct detour_plan *
 
 	for (size_t i = 0; plan->lead && plan->lead->is_push && i < plan->lead->len; i++)
 		hash = hash * 31 + plan->lead->bytes[i];
-	hash = hash * 31 + (plan->lead ? 1 + plan->lead->sp_down : 0);
+	hash = hash * 31 + (plan->lead ? 1 + plan->lead->sp_down : 0) + plan->window->asks_room;
 	return &like->made[(hash ^ hash >> 6) % KINDS];
 }
 
@@ -115,7 +115,8 @@ static bool is_like(const struct made *like, const struct detour_plan *b)
 	       a->count_dropped == b->count_dropped && a->hijacks == b->hijacks &&
 	       a->hijacks_mask == b->hijacks_mask && a->return_vaddr == b->return_vaddr &&
 	       a->ns_factor == b->ns_factor && a->trampoline == b->trampoline &&
-	       a->leaves_kernel_return == b->leaves_kernel_return && a->self_at == b->self_at &&
+	       a->leaves_kernel_return == b->leaves_kernel_return &&
+	       like->asks_room == b->window->asks_room && a->self_at == b->self_at &&
 	       a->claim == b->claim && a->has == b->has && a->reads == b->reads &&
 	       a->tally.at == b->tally.at && like->counts == (b->probes->tally != NULL) &&
 	       like->once == b->probes->once && is_same_lead(like, b->lead) &&
@@ -221,6 +222,7 @@ void gen_like_keep(const struct gen *g, const struct detour *detour)
 	like->plan = *plan;
 	like->counts = plan->probes->tally != NULL;
 	like->once = plan->probes->once;
+	like->asks_room = plan->window->asks_room;
 	if (plan->lead)
 		like->lead = *plan->lead;
 	like->program.n_ops = p->n_ops;

@@ -32,9 +32,44 @@ static int lead_down(const struct gen *g)
 	return g->plan->lead ? (int)g->plan->lead->sp_down : 0;
 }
 
+static void put_early(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	move_sp(g, lead_down(g) - frame_of(g)->len);
+	emit_jmp(&g->e, a->on);
+}
+
+/*
+ * Does r14 have what the thread's variable of Go's runtime has, and is the stack pointer on the stack that this goroutine says it is on? Then the rest
+ * of that stack is free. Nothing but flags is changed. Code that Go's runtime was not begun with, and assembly, may have anything in r14.
+ */
+static void check_goroutine(struct gen *g, label_t no_stack)
+{
+	label_t early = emit_label(&g->e);
+	struct emit *e = &g->e;
+
+	gen_put_aside(g,
+		      &(struct gen_aside){ .put = put_early, .at = early, .on = no_stack });
+	gen_may_fault(g, early);
+	emit_bytes(e, "\x64\x4c\x39\x34\x25\xf8\xff\xff\xff", 9); /* cmp %r14,%fs:-8 */
+	emit_jcc(e, COND_NE, early);
+	emit_bytes(e, "\x4d\x85\xf6", 3); /* test %r14,%r14 */
+	emit_jcc(e, COND_E, early);
+	gen_may_fault(g, early);
+	emit_bytes(e, "\x49\x39\x66\x08", 4); /* cmp %rsp,8(%r14), g.stack.hi */
+	emit_jcc(e, COND_B, early);
+}
+
 void x86_enter(struct gen *g, label_t no_stack)
 {
+	if (g->plan->window->asks_room)
+		check_goroutine(g, no_stack);
 	move_sp(g, lead_down(g) - frame_of(g)->len);
+	if (g->plan->window->asks_room) {
+		gen_may_fault(g, no_stack);
+		emit_bytes(&g->e, "\x49\x39\x26", 3); /* cmp %rsp,(%r14), g.stack.lo */
+		emit_jcc(&g->e, COND_A, no_stack);
+	}
 	gen_may_fault(g, no_stack); /* the first store */
 }
 

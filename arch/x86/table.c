@@ -13,6 +13,7 @@
 
 #include <elf.h>
 
+#include "arch/x86/flags.h"
 #include "arch/x86/call_kind.h"
 #include "arch/x86/classify.h"
 #include "arch/x86/common_table.h"
@@ -155,4 +156,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.insn.table_len = x86_table_len,
 	.insn.fill_len = x86_fill_len,
 	.insn.go_check_len = x86_go_check_len,
+	.insn.may_fault = x86_may_fault,
+	.insn.ignores_flags = x86_ignores_flags,
 };

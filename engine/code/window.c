@@ -11,6 +11,7 @@
 #include "arch/detour.h"
 #include "engine/base/err.h"
 #include "engine/code/decoded.h"
+#include "engine/code/go_window.h"
 #include "engine/code/hops.h"
 #include "engine/code/landing_set.h"
 #include "engine/code/landings.h"
@@ -30,6 +31,7 @@ struct site {
 	uint64_t vaddr;      /* elf_vaddr of the window */
 	uint64_t first;      /* what nobody may lead to: that, or all behind its first byte */
 	uint64_t start, end; /* of its function */
+	bool is_run_up, is_behind; /* a return is caught there; it has a lead */
 	struct window *window;
 	struct ubp_err *err;
 };
@@ -144,29 +146,13 @@ static int find_lead(struct site *s, struct lead *lead)
 	return 0;
 }
 
-/*
- * A goroutine that was preempted stands anywhere, for any time, as a saved pc. And functions that
- * make no sure of the stack may run at its very end.
- */
 static int check_go(const struct site *s)
 {
-	uint8_t code[64];
-	ssize_t len;
-	size_t check;
+	const struct go_place place = { s->object, s->start, s->end, s->vaddr, s->is_run_up,
+					s->is_behind };
+	const char *why = s->object->is_go ? go_why_no_window(&place, s->window) : NULL;
 
-	if (!s->object->is_go)
-		return 0;
-	len = code_read(s->object, s->start, code, sizeof(code));
-	check = len > 0 && s->arch->insn.go_check_len
-			? s->arch->insn.go_check_len(code, (size_t)len)
-			: 0;
-	if (check == 0)
-		return refuse(s, WINDOW_GO,
-			      "its Go function makes not sure of the stack it needs: there may "
-			      "be none for a detour");
-	if (s->window->n > 1 && s->vaddr + s->window->len > s->start + check)
-		return refuse(s, WINDOW_GO, "goroutines may be parked among its instructions");
-	return 0;
+	return why ? refuse(s, WINDOW_GO, why) : 0;
 }
 
 /* --- who leads there -------------------------------------------------------------------- */
@@ -299,27 +285,24 @@ static int find_start(struct site *s, uint64_t foffset, struct lead *lead)
 	return why ? refuse(s, WINDOW_INSN, why) : 0;
 }
 
-static int look(struct object *object, uint64_t foffset, struct lead *lead,
-		struct window *window, struct ubp_err *err)
+static int look(struct site *s, uint64_t foffset, struct lead *lead)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = window, .err = err
-	};
 	int rc;
 
-	memset(window, 0, sizeof(*window));
-	if (!s.arch || !s.arch->jump.find)
-		return refuse(&s, WINDOW_INSN, "no jumps for this instruction set");
-	rc = find_start(&s, foffset, lead);
+	memset(s->window, 0, sizeof(*s->window));
+	s->is_behind = lead != NULL;
+	if (!s->arch || !s->arch->jump.find)
+		return refuse(s, WINDOW_INSN, "no jumps for this instruction set");
+	rc = find_start(s, foffset, lead);
 	if (rc == 0)
-		rc = find_window(&s);
+		rc = find_window(s);
 	if (rc == 0)
-		rc = check_go(&s);
+		rc = check_go(s);
 	if (rc == 0 && !lead)
-		rc = check_pad(&s);
+		rc = check_pad(s);
 	/* Where nothing can start but at its start, nobody can lead there. */
-	if (rc == 0 && (lead || window->jump_len > s.arch->insn.align))
-		rc = check_landings(&s);
+	if (rc == 0 && (lead || s->window->jump_len > s->arch->insn.align))
+		rc = check_landings(s);
 	return rc;
 }
 
@@ -462,10 +445,12 @@ static int look_run_up(struct site *s, uint64_t foffset)
 int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
-	int rc = object_window(object, foffset, ret_window, err);
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
+	int rc = look(&s, foffset, NULL);
 
 	if ((rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) || !object->arch ||
 	    !object->arch->jump.find_punned)
@@ -511,12 +496,20 @@ int object_window_first(struct object *object, uint64_t foffset, struct window *
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
 		  struct ubp_err *err)
 {
-	return look(object, foffset, NULL, ret_window, err);
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+
+	return look(&s, foffset, NULL);
 }
 
 int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
 			 struct window *ret_window, struct ubp_err *err)
 {
+	struct site s = {
+		.object = object, .arch = object->arch, .window = ret_window, .err = err
+	};
+
 	memset(ret_lead, 0, sizeof(*ret_lead));
-	return look(object, foffset, ret_lead, ret_window, err);
+	return look(&s, foffset, ret_lead);
 }

@@ -277,8 +277,8 @@ static void find_run_up(const struct uprobe *u, struct object *object, struct up
 	    object_window_run_up(object, foffset, &window, &ignored) < 0 ||
 	    object_read(object, foffset, e->run_up_code, len) != len)
 		e->run_up = 0;
-	else
-		e->pun = window.pun;
+	e->pun = window.pun;
+	e->asks_room = window.asks_room;
 	e->run_up_due = false;
 }
 

@@ -40,6 +40,7 @@ static void set_window(struct uprobe_window *w, const struct window *window)
 	w->padding = (uint8_t)(reach > window->len ? reach - window->len : 0);
 	w->pun = window->pun;
 	w->n_hops = window->n_hops;
+	w->asks_room = window->asks_room;
 	memcpy(w->hops, window->hops, sizeof(w->hops));
 }
 

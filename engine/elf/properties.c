@@ -21,6 +21,25 @@ bool object_is_go(const struct object *object)
 	       section_named(object->elf, NULL, ".go.buildinfo", &header);
 }
 
+bool object_has_go_variable(const struct object *object)
+{
+	bool is_fixed = object->ehdr.e_type == ET_EXEC, is_loaded = false, has_own = false;
+	bool has_tls = false;
+
+	for (size_t i = 0; i < object->ehdr.e_phnum; i++) {
+		GElf_Phdr header;
+
+		if (!gelf_getphdr(object->elf, (int)i, &header))
+			return false;
+		is_loaded |= header.p_type == PT_INTERP;
+		has_tls |= header.p_type == PT_TLS;
+		has_own |= header.p_type == PT_TLS && header.p_memsz == 8 && header.p_align <= 8;
+	}
+	/* Go's linker tells nobody of it where there is nobody to tell. Libraries have none of the first places. */
+	return object_is_go(object) &&
+	       (has_tls ? has_own && (is_fixed || is_loaded) : is_fixed && !is_loaded);
+}
+
 /* The features of that type in a property note's contents: pairs of type and size, then data. */
 static uint32_t features_in(const struct object *object, uint32_t features,
 			    const uint8_t *bytes, size_t len)

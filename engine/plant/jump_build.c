@@ -202,13 +202,19 @@ static void take_window(struct site_jump *jump, const struct window *window)
 static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 		     struct detour_plan *plan, struct ubp_err *err)
 {
-	if (!site->run_up)
-		return find_window(b->space, &b->view, site, &run_up->jumped, err);
-	plan->window = &run_up->ret;
-	plan->run_up = &run_up->before;
-	plan->lead = &run_up->lead;
-	plan->code_len = 0;
-	return run_up_find(b->space, &b->view, site, run_up, err);
+	int rc;
+
+	if (site->run_up) {
+		plan->window = &run_up->ret;
+		plan->run_up = &run_up->before;
+		plan->lead = &run_up->lead;
+		plan->code_len = 0;
+		rc = run_up_find(b->space, &b->view, site, run_up, err);
+	} else {
+		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
+	}
+	run_up->ret.asks_room = run_up->jumped.asks_room = jump_asks_room(site);
+	return rc;
 }
 
 static void note_detour(struct site_jump *jump, const struct site *site,

@@ -52,6 +52,9 @@ static const char *why_stops(const struct ubp_arch *arch, const struct site *sit
 {
 	if (site->run_up && site->n_probes)
 		return "returns are caught at instructions of it";
+	/* Some hits of it are stops, and the trap may come where no signal can be taken. */
+	if (site->rung == SITE_JUMPED && jump_asks_room(site))
+		return "functions of it do not make sure of the stack that a detour needs";
 	if (!is_forced && site->rung == SITE_JUMPED && site->jump &&
 	    !mirror_takes_breakpoints(arch, site))
 		return "a debugger's breakpoint could break one of its jumps (--force)";

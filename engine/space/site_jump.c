@@ -90,16 +90,35 @@ int jump_take_probes(struct site_jump *jump, const struct site *site)
 	return copy_probes(jump, site->probes, site->n_probes);
 }
 
+/* What its run-up leads to. */
+static const struct uprobe_exit *exit_of(const struct site *site, const struct uprobe *probe)
+{
+	for (size_t i = 0; i < probe->n_exits; i++)
+		if (probe->exits[i].foffset == site->foffset + site->run_up)
+			return &probe->exits[i];
+	return NULL;
+}
+
 const struct pun *jump_pun(const struct site *site)
 {
 	const struct uprobe *probe = site->n_probes ? site->probes[0] : NULL;
+	const struct uprobe_exit *its_exit;
 
 	if (!probe || !site->run_up)
 		return probe ? &probe->window.pun : NULL;
-	for (size_t i = 0; i < probe->n_exits; i++)
-		if (probe->exits[i].foffset == site->foffset + site->run_up)
-			return &probe->exits[i].pun;
-	return NULL;
+	its_exit = exit_of(site, probe);
+	return its_exit ? &its_exit->pun : NULL;
+}
+
+bool jump_asks_room(const struct site *site)
+{
+	const struct uprobe *probe = site->n_probes ? site->probes[0] : NULL;
+	const struct uprobe_exit *its_exit;
+
+	if (!probe || !site->run_up)
+		return probe && probe->window.asks_room;
+	its_exit = exit_of(site, probe);
+	return !its_exit || its_exit->asks_room;
 }
 
 bool jump_is_stale(const struct site *site)

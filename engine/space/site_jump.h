@@ -67,6 +67,8 @@ void jump_clear(struct site_jump *jump);
 void jump_free(struct site_jump *jump);
 /* All of the site's. */
 void jump_free_all(struct site *site);
+/* Does the site's detour look for room on the stack (struct window)? */
+bool jump_asks_room(const struct site *site);
 /* It is to record what its site has now. 0 or -ENOMEM. */
 int jump_take_probes(struct site_jump *jump, const struct site *site);
 /* The punned jump that @site is to get, as far as its file tells. NULL, or .n_fixed 0: none. */

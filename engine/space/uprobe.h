@@ -80,6 +80,7 @@ struct uprobe_exit {
 	bool run_up_due; /* nobody has looked whether a jump can: plant_options.find_run_ups */
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
 	struct pun pun; /* .n_fixed: it is a punned jump */
+	bool asks_room; /* struct window */
 };
 
 /* Can a jump stand there, as far as the file tells? */
@@ -93,6 +94,7 @@ struct uprobe_window {
 	const char *why; /* why there can be none; or NULL */
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;
+	bool asks_room; /* struct window */
 	bool is_behind; /* the window begins behind .lead, and the probe's sites stand there */
 	bool lead_due;  /* nobody has looked for it: plant_options.find_lead */
 	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */

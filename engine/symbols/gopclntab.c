@@ -31,6 +31,8 @@ struct table {
 	uint64_t n;     /* functions */
 	uint64_t at;    /* of the table of functions */
 	uint64_t names; /* of the names */
+	uint64_t pcs;   /* of values by addresses */
+	size_t about;   /* bytes of what is told of a function, without its lists; 0: not known */
 };
 
 static bool is_table_name(const char *name)
@@ -131,7 +133,9 @@ static bool read_layout(struct table *t)
 	case MAGIC_1_18:
 	case MAGIC_1_20:
 		t->pc_size = 4;
-		return word_at(t, 3, &t->names) && word_at(t, 7, &t->at) && read_base(t);
+		t->about = magic == MAGIC_1_18 ? 40 : 44;
+		return word_at(t, 3, &t->names) && word_at(t, 6, &t->pcs) &&
+		       word_at(t, 7, &t->at) && read_base(t);
 	default:
 		return false;
 	}
@@ -219,15 +223,11 @@ static int describe(const struct table *t, uint64_t i, struct go_function *ret_f
 		       : -ENOENT;
 }
 
-int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *ret_function)
+/* How many functions start at @elf_vaddr or before. */
+static uint64_t count_to(const struct table *t, uint64_t elf_vaddr)
 {
-	uint64_t low = 0, high;
-	struct kept_table scratch;
-	const struct table *t = table_of(object, &scratch);
+	uint64_t low = 0, high = t->n;
 
-	if (!t)
-		return -ENOENT;
-	high = t->n;
 	while (low < high) {
 		uint64_t mid = low + (high - low) / 2;
 
@@ -236,9 +236,124 @@ int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *
 		else
 			high = mid;
 	}
-	if (low == 0 || describe(t, low - 1, ret_function) < 0)
+	return low;
+}
+
+int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *ret_function)
+{
+	struct kept_table scratch;
+	const struct table *t = table_of(object, &scratch);
+	uint64_t n = t ? count_to(t, elf_vaddr) : 0;
+
+	if (n == 0 || describe(t, n - 1, ret_function) < 0)
 		return -ENOENT;
 	return elf_vaddr < ret_function->end ? 0 : -ENOENT;
+}
+
+/* --- where goroutines may be parked ------------------------------------------------------- */
+
+/* struct _func of the runtime's. */
+#define ABOUT_FRAME   16 /* of .pcsp */
+#define ABOUT_N_LISTS 28 /* of .npcdata */
+#define ABOUT_FLAG    3  /* from the end back */
+#define FLAG_TOP      1  /* funcFlag_TOPFRAME */
+#define FLAG_ASM      4
+#define LIST_UNSAFE   0  /* _PCDATA_UnsafePoint, _PCDATA_InlTreeIndex */
+#define LIST_INLINED  2
+#define POINT_UNSAFE  (-2) /* _PCDATA_UnsafePointUnsafe */
+
+static bool varint_at(const struct table *t, uint64_t *at, uint32_t *ret_number)
+{
+	uint64_t byte = 0x80;
+
+	*ret_number = 0;
+	for (unsigned shift = 0; byte & 0x80; shift += 7) {
+		if (shift > 28 || !number_at(t, (*at)++, 1, &byte))
+			return false;
+		*ret_number |= (uint32_t)(byte & 0x7f) << shift;
+	}
+	return true;
+}
+
+/* A list at @at: pairs of how the value changes, and for how many bytes it holds. Is it @want for all of [@from, @to)? */
+static bool holds(const struct table *t, uint64_t at, uint64_t pc, int32_t want, uint64_t from,
+		  uint64_t to)
+{
+	int32_t value = -1;
+	uint32_t by = 0, len = 0;
+
+	for (bool is_first = true; pc < to; is_first = false) {
+		if (!varint_at(t, &at, &by) || (!by && !is_first) || !varint_at(t, &at, &len))
+			return false;
+		value += (int32_t)(by >> 1) ^ -(int32_t)(by & 1);
+		pc += len;
+		if (pc > from && value != want)
+			return false;
+	}
+	return true;
+}
+
+/* By list @which of function @i, of which is told at @about. Without the list the value is -1. */
+static bool is_told(const struct table *t, uint64_t i, uint64_t about, unsigned which,
+		    int32_t want, uint64_t from, uint64_t to)
+{
+	uint64_t lists = 0, list = 0;
+
+	if (!number_at(t, about + ABOUT_N_LISTS, 4, &lists) ||
+	    (lists > which && !number_at(t, about + t->about + 4 * which, 4, &list)))
+		return false;
+	return list ? holds(t, t->pcs + list, start_of(t, i), want, from, to) : want == -1;
+}
+
+/* Its functions are left alone, but for what is inlined there from elsewhere. */
+static bool is_of_runtime(const char *name)
+{
+	return name && (strncmp(name, "runtime.", 8) == 0 || strncmp(name, "reflect.", 8) == 0);
+}
+
+/* What is told of the function that holds @from, and @to is the end of at most. */
+struct about {
+	const struct table *t;
+	uint64_t i, at; /* its number; in the table */
+};
+
+static bool find_about(struct object *object, uint64_t from, uint64_t to,
+		       struct kept_table *scratch, struct about *ret_about)
+{
+	const struct table *t = table_of(object, scratch);
+	uint64_t n = t && t->about ? count_to(t, from) : 0, at;
+
+	if (n == 0 || !number_at(t, t->at + (2 * n - 1) * t->pc_size, t->pc_size, &at) ||
+	    __builtin_add_overflow(at, t->at, &at) || at > t->len || to > start_of(t, n))
+		return false;
+	*ret_about = (struct about){ t, n - 1, at };
+	return true;
+}
+
+bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to)
+{
+	struct kept_table scratch;
+	struct about a;
+	uint64_t flag = 0;
+
+	if (!find_about(object, from, to, &scratch, &a) ||
+	    !number_at(a.t, a.at + a.t->about - ABOUT_FLAG, 1, &flag) || flag & FLAG_TOP)
+		return false;
+	return flag & FLAG_ASM ||
+	       is_told(a.t, a.i, a.at, LIST_UNSAFE, POINT_UNSAFE, from, to) ||
+	       (is_of_runtime(name_of(a.t, a.i)) &&
+		is_told(a.t, a.i, a.at, LIST_INLINED, -1, from, to));
+}
+
+bool gopclntab_is_frameless(struct object *object, uint64_t from, uint64_t to)
+{
+	struct kept_table scratch;
+	struct about a;
+	uint64_t list = 0;
+
+	return find_about(object, from, to, &scratch, &a) &&
+	       number_at(a.t, a.at + ABOUT_FRAME, 4, &list) && list &&
+	       holds(a.t, a.t->pcs + list, start_of(a.t, a.i), 0, from, to);
 }
 
 int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function)

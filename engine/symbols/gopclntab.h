@@ -9,6 +9,7 @@
 #ifndef UBP_SYMBOLS_GOPCLNTAB_H
 #define UBP_SYMBOLS_GOPCLNTAB_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct object;
@@ -24,6 +25,18 @@ int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *
 
 /* The function of this name, "main.add". Returns 0 or -ENOENT. */
 int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function);
+
+/*
+ * Is no goroutine ever preempted in [@from, @to) of the function that holds @from, so that no saved pc is among these instructions but behind calls? The
+ * runtime leaves assembly alone, itself, and what the compiler marked: functions that must not grow the stack above all. Told by tables since Go 1.18. False
+ * where a stack ends: the runtime makes such frames by hand (runtime.goexit + 1).
+ */
+bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to);
+
+/*
+ * Does the function that holds @from have nothing on the stack but its return address, at each instruction of [@from, @to)? Told by tables since Go 1.18.
+ */
+bool gopclntab_is_frameless(struct object *object, uint64_t from, uint64_t to);
 
 /* Fill @ret_symbol. Returns 0, or -ENOENT when its code is not in the file. */
 int gopclntab_describe(const struct object *object, const struct go_function *function,

@@ -301,8 +301,11 @@ static void test_go(void **state)
 		{ "checked_lea", 0, WINDOW_OK, 1, 5, NULL },
 		{ "checked_huge", 0, WINDOW_OK, 2, 10, NULL },
 		{ "checked_old", 0, WINDOW_OK, 1, 9, NULL },
-		{ "nosplit", 0, WINDOW_GO, 0, 0, "not sure of the stack" },
-		{ "nosplit_several", 0, WINDOW_GO, 0, 0, "not sure of the stack" },
+		{ "nosplit", 0, WINDOW_OK, 1, 5, NULL },
+		{ "nosplit", 5, WINDOW_GO, 0, 0, "flags may be in use" },
+		{ "nosplit_several", 0, WINDOW_GO, 0, 0, "may be parked" },
+		{ "nosplit_faults", 0, WINDOW_GO, 0, 0, "may panic" },
+		{ "nosplit_flags", 0, WINDOW_GO, 0, 0, "may ask for the flags" },
 	};
 
 	(void)state;
