@@ -475,6 +475,21 @@ int object_window_run_up(struct object *object, uint64_t foffset, struct window 
 	return look_run_up(&s, foffset);
 }
 
+int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	const struct displaced_insn *ret = &ret_window->insns[0];
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
+	rc = object_window(object, foffset, ret_window, err);
+	if (rc == 0 && (ret_window->n > 1 || ret->leave != LEAVE_RET ||
+			ret->ret_pops != object->arch->addr_size))
+		return ubp_fail(err, EOPNOTSUPP, "it is no plain ret instruction");
+	return rc;
+}
+
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {

@@ -60,6 +60,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 	if (site->run_up)
 		return run_up_why_not(ps, at);
+	if (jump_is_at_ret(site))
+		return at_ret_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
 		return len ? neighbour_at(ps, at, len) : site->window->why;
@@ -86,8 +88,9 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 void jump_tell_why(const struct site *site, const char *why)
 {
-	for (size_t i = 0; i < site->n_probes; i++)
-		__atomic_store_n(&site->probes[i]->stats.no_jump, why, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < jump_n_recorded(site); i++)
+		__atomic_store_n(&jump_recorded(site, i)->stats.no_jump, why,
+				 __ATOMIC_RELAXED);
 }
 
 void jump_refuse(struct site *site, const char *why)
@@ -124,7 +127,8 @@ void jump_free_reasons(struct plant *plant)
 
 static bool is_candidate(const struct site *site)
 {
-	return (site->n_probes || (site->window && !site_is_probed(site))) &&
+	return (site->n_probes || jump_is_at_ret(site) ||
+		(site->window && !site_is_probed(site))) &&
 	       (site->planted || bell_is_call(site) || site->run_up) && !site->is_patched &&
 	       !site->is_spared && site->rung == SITE_BOOSTED && !site->no_jump;
 }
@@ -146,12 +150,12 @@ static bool needs_table(const struct site *site)
 /* What its block may take, before that is made; what is not needed stays untouched memory. */
 static uint32_t guess(const struct plant *plant, const struct site *site)
 {
-	size_t len = site->n_probes ? 0 : PROBE_GUESS;
+	size_t n = jump_n_recorded(site), len = n ? 0 : PROBE_GUESS;
 
 	len += has_return(site) ? RETURN_GUESS : 0;
-	for (size_t p = 0; p < site->n_probes; p++)
+	for (size_t p = 0; p < n; p++)
 		len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
-		       OP_GUESS * site->probes[p]->program->n_ops;
+		       OP_GUESS * jump_recorded(site, p)->program->n_ops;
 	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
 }
 
@@ -298,8 +302,9 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	for (size_t i = 0; i < batch->n && rc == 0; i++) {
 		const struct site *site = batch->tries[i].site;
 
-		/* A bell, and a run-up, stands on an instruction that is as long as a jump. */
-		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up)
+		/* A bell, and a run-up, stands on an instruction that is as long as a jump; and who has returns caught is not let go of. */
+		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up &&
+		    !jump_is_at_ret(site))
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;

@@ -109,8 +109,10 @@ static int find_window(const struct space *space, struct mem_view *view,
 static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
 			  struct detour_probe *probes)
 {
-	for (size_t i = 0; i < site->n_probes; i++) {
-		const struct uprobe *u = site->probes[i];
+	size_t n = jump_n_recorded(site);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct uprobe *u = jump_recorded(site, i);
 		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
 
 		ring_set_use_cells(plant->opt.rings, *cell + n_cells);
@@ -123,7 +125,7 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
-	return site->n_probes;
+	return n;
 }
 
 /* Of all detours in a space, from the first on that asks for it. */
@@ -149,7 +151,8 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	int rc;
 
 	jump->hop_at =
-		hop_is_needed(site) || (!site->run_up && mirror_choose(ps, arch, window, site))
+		hop_is_needed(site) ||
+				(!jump->is_at_ret && mirror_choose(ps, arch, window, site))
 			? site->hop.vaddr
 			: 0;
 	if (!jump->hop_at)
@@ -193,7 +196,7 @@ static void take_window(struct site_jump *jump, const struct window *window)
 static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 		     struct detour_plan *plan, struct ubp_err *err)
 {
-	if (!site->run_up)
+	if (!site->run_up && !jump_is_at_ret(site))
 		return find_window(b->space, &b->view, site, &run_up->jumped, err);
 	plan->window = &run_up->ret;
 	plan->run_up = &run_up->before;
@@ -206,9 +209,10 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 			const struct detour_plan *plan)
 {
 	jump->copy = plan->vaddr;
-	jump->is_watch = !site->n_probes;
+	jump->is_watch = !plan->n_probes;
 	jump->claims = jump->is_watch || plan->claim;
 	jump->len = (uint32_t)jump->detour.len;
+	jump->is_at_ret = plan->run_up != NULL;
 	jump->run_up = site->run_up;
 }
 
@@ -222,11 +226,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	uint8_t code[CODE_MAX];
 	struct run_up run_up;
 	const struct window *window = &run_up.jumped;
-	bool is_watch = !site->n_probes;
+	bool is_watch = jump_n_recorded(site) == 0;
 	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
-		.site = is_watch ? site->vaddr : site_probed(site, site->probes[0]),
-		.lead = !is_watch && uprobe_behind(site->probes[0])
+		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),
+		.lead = site->n_probes && uprobe_behind(site->probes[0])
 				? &site->probes[0]->window.lead
 				: NULL,
 		.scans = is_watch && scan_is_one(site),

@@ -82,6 +82,23 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 	return neighbour_at(ps, at, site->run_up);
 }
 
+const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
+{
+	const struct site *site = at->sites[at->i];
+	const struct uprobe_exit *e = jump_exit(site);
+
+	if (!e || !e->padding)
+		return "no room for a jump at the ret instruction";
+	if (site->n_exits > UBP_DETOUR_PROBES)
+		return "more probes than a detour has room for";
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].is_jump ||
+		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
+		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
+			return "several functions are left by the ret instruction";
+	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
+}
+
 static int find_before(const struct ubp_arch *arch, const uint8_t *code,
 		       const struct site *site, struct window *before, struct ubp_err *err)
 {
@@ -119,6 +136,20 @@ static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
 	return rc;
 }
 
+/* What is behind a ret must be fill, in memory, too. */
+static int find_at_ret(const struct ubp_arch *arch, struct mem_view *view,
+		       const struct site *site, struct window *jumped, struct ubp_err *err)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t got = mem_view_peek(view, site->vaddr, code, sizeof(code)), n = site->insn.len;
+	int rc;
+
+	/* Its first bytes are a breakpoint's. */
+	memcpy(code, site->insn.bytes, n < got ? n : got);
+	rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
+	return rc == 0 && jumped->n > 1 ? ubp_fail(err, EBUSY, "it is no ret any more") : rc;
+}
+
 int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,
 		struct run_up *ret_run_up, struct ubp_err *err)
 {
@@ -134,8 +165,10 @@ int run_up_find(const struct space *space, struct mem_view *view, const struct s
 	if (mem_view_peek(view, site->vaddr, code, site->run_up) != site->run_up)
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	rc = find_before(arch, code, site, &r->before, err);
-	if (rc == 0)
+	if (rc == 0 && site->run_up)
 		rc = find_jumped(arch, code, site, &r->jumped, err);
+	else if (rc == 0)
+		rc = find_at_ret(arch, view, site, &r->jumped, err);
 	if (rc < 0)
 		return rc;
 	r->ret = (struct window){
