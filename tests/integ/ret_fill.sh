@@ -83,7 +83,7 @@ fi
 # --- signals come that unwind; ubp comes and goes, and is killed
 rounds=$(scaled 6)
 for ((i = 0; i < rounds; i++)); do
-	NAME=f$i start "$F" 200000 2 signals
+	NAME=f$i start "$F" 0 1 signals
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 	go f$i
 	wait_for events.txt ' pops: '
@@ -96,6 +96,7 @@ for ((i = 0; i < rounds; i++)); do
 	fi
 	# The next one finds what that has left.
 	trace -o again.txt "${DEFS[@]}" -p "$PID"
+	wait_for again.txt ' pops: '
 	go f$i
 	finish f$i
 	trace_done
@@ -104,12 +105,13 @@ for ((i = 0; i < rounds; i++)); do
 done
 
 # --- probes come to the ret, and in front of it, and go, while the jump is there
-NAME=live start "$F" 2000000 1
+NAME=live start "$F" 0 1
 go live
 for other in "${others[@]}"; do
 	"$TOOLS/live_probes" "$PID" 2 "r:t/middle $F:middle" "$other" > out.txt 2> err.txt || fail "live_probes: $other: ended with $?: $(cat err.txt)"
 	alive
 done
+go live
 finish live
 [ "$LAST" = "bad 0" ] || fail "it says '$LAST'"
 
