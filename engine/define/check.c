@@ -294,6 +294,19 @@ static bool find_at_ret(struct object *object, struct uprobe_exit *e)
 	return true;
 }
 
+/* The same of a punned jump, on less fill. */
+static void find_pun_at_ret(struct object *object, struct uprobe_exit *e)
+{
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (object_window_punned_ret(object, e->foffset, &window, &ignored) < 0)
+		return;
+	e->pun = window.pun;
+	e->padding = window.jump_len - window.len + window.pun.n_fixed;
+}
+
 static void find_jump(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
 {
 	e->jump_due = false;
@@ -301,6 +314,8 @@ static void find_jump(const struct uprobe *u, struct object *object, struct upro
 		e->run_up = 0;
 	else if (e->run_up)
 		find_run_up(u, object, e);
+	if (!e->padding && !e->run_up)
+		find_pun_at_ret(object, e);
 }
 
 void check_find_exit_jumps(struct uprobe *probe)

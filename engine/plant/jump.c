@@ -310,14 +310,20 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	return rc;
 }
 
-/* Those that get none stay breakpoints. -ESRCH: the thread has ended. */
+/* Those that get none stay breakpoints. First those that may lead to the most places: they share areas. -ESRCH: the thread has ended. */
 static int provide_puns(struct plant *plant, const struct held *held, struct maps *maps,
 			struct jump_batch *batch, struct ubp_err *err)
 {
-	for (size_t i = 0; i < batch->n; i++)
-		if (batch->tries[i].needs_pun &&
-		    pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
-			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
+	for (int n_fixed = 1; n_fixed <= UBP_PUN_FIXED; n_fixed++)
+		for (size_t i = 0; i < batch->n; i++) {
+			const struct jump_try *try = &batch->tries[i];
+			const struct pun *pun = try->needs_pun ? jump_pun(try->site) : NULL;
+
+			if (pun && pun->n_fixed == n_fixed &&
+			    pun_provide(plant, held, maps, try->site) == -ESRCH)
+				return ubp_fail(err, ESRCH, "thread %d has ended",
+						(int)held->tid);
+		}
 	return 0;
 }
 

@@ -118,22 +118,28 @@ static int find_before(const struct ubp_arch *arch, const uint8_t *code,
 	return 0;
 }
 
-static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
+/* Of @code, @got bytes. */
+static int find_punned(const struct ubp_arch *arch, const uint8_t *code, size_t got,
 		       const struct site *site, struct window *jumped, struct ubp_err *err)
 {
 	const struct pun *pun = &site->hop.pun;
 	size_t len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
 	int rc;
 
-	if (!pun->n_fixed)
-		return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
-	if (len + pun->n_fixed > site->run_up ||
-	    memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
+	if (len + pun->n_fixed > got || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped,
-				    err);
+	rc = arch->jump.find_punned(code, len > site->insn.len ? len : site->insn.len,
+				    (uint8_t)len, site->vaddr, jumped, err);
 	jumped->pun = *pun;
 	return rc;
+}
+
+static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
+		       const struct site *site, struct window *jumped, struct ubp_err *err)
+{
+	if (site->hop.pun.n_fixed)
+		return find_punned(arch, code, site->run_up, site, jumped, err);
+	return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
 }
 
 /* What is behind a ret must be fill, in memory, too. */
@@ -142,11 +148,15 @@ static int find_at_ret(const struct ubp_arch *arch, struct mem_view *view,
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t got = mem_view_peek(view, site->vaddr, code, sizeof(code)), n = site->insn.len;
+	const struct pun *pun = &site->hop.pun;
 	int rc;
 
 	/* Its first bytes are a breakpoint's. */
 	memcpy(code, site->insn.bytes, n < got ? n : got);
-	rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
+	if (pun->n_fixed)
+		rc = find_punned(arch, code, got, site, jumped, err);
+	else
+		rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
 	return rc == 0 && jumped->n > 1 ? ubp_fail(err, EBUSY, "it is no ret any more") : rc;
 }
 

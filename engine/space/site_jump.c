@@ -116,11 +116,11 @@ const struct uprobe_exit *jump_exit(const struct site *site)
 
 const struct pun *jump_pun(const struct site *site)
 {
-	const struct uprobe_exit *e = site->run_up ? jump_exit(site) : NULL;
+	const struct uprobe_exit *e = jump_exit(site);
 
-	if (site->run_up)
-		return e ? &e->pun : NULL;
-	return site->n_probes ? &site->probes[0]->window.pun : NULL;
+	if (e)
+		return &e->pun;
+	return site->n_probes && !site->run_up ? &site->probes[0]->window.pun : NULL;
 }
 
 bool jump_is_stale(const struct site *site)

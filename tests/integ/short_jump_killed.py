@@ -25,7 +25,7 @@ PROBES = [f"p:s/{f} {TARGET}:{f}" for f in ("copied", "one", "two")]
 if KIND == "run_up":
     PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("new_small", "new_two")]
 if KIND == "ret_fill":
-    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("end_nops", "middle", "pops")]
+    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("end_nops", "middle", "two_bytes")]
 
 
 class Target:
