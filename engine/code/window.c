@@ -505,8 +505,6 @@ int object_window_punned_ret(struct object *object, uint64_t foffset,
 	if (!object->arch || !object->arch->jump.runs_anywhere)
 		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
 	rc = object_window_punned(object, foffset, ret_window, err);
-	if (rc == 0 && ret_window->pun.n == 1)
-		return ubp_fail(err, EOPNOTSUPP, "it could lead to one place only");
 	return rc == 0 ? check_ret(object, ret_window, err) : rc;
 }
 

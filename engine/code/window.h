@@ -53,9 +53,7 @@ int object_window_run_up(struct object *object, uint64_t foffset, struct window 
 int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err);
 
-/*
- * The same with a punned jump, if it may lead to one of several places: few rets have none that it may lead to, and there is not memory for many of these.
- */
+/* The same with a punned jump. */
 int object_window_punned_ret(struct object *object, uint64_t foffset,
 			     struct window *ret_window, struct ubp_err *err);
 

@@ -308,7 +308,6 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 		/* More of what follows is a part of it then: of a run-up, the ret, where a breakpoint stands. */
 		if (!arch->take_pun(&window, n, pun->fixed) ||
 		    (n > pun->n_prefix && site->run_up) ||
-		    (window.pun.n == 1 && jump_is_at_ret(site)) ||
 		    (n > pun->n_prefix &&
 		     neighbour_of(space->plant, site,
 				  (size_t)window.jump_len + window.pun.n_fixed)))

@@ -11,9 +11,14 @@
 #include "engine/plant/neighbour.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/state.h"
+#include "engine/space/stop_why.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
+
+/* Stops at the rets of a function until they count as many. */
+#define HOT	    256
+#define HOT_AT_ONCE 8
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
 {
@@ -82,6 +87,32 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 	return neighbour_at(ps, at, site->run_up);
 }
 
+/*
+ * The fewer places a punned jump may lead to, the more areas do such jumps need. There are not many of those: they are for rets that are
+ * hit often.
+ */
+static bool is_for_hot(const struct uprobe_exit *e)
+{
+	return e->pun.n_fixed > 1;
+}
+
+static uint64_t stops_at(const struct site *site)
+{
+	return site->exits[0].probe->stats.stops[STOP_AT_RET];
+}
+
+bool at_ret_becomes_hot(const struct site *site)
+{
+	uint64_t n = site->no_jump && jump_is_at_ret(site) ? stops_at(site) : 0;
+	const struct uprobe_exit *e;
+
+	/* Of those that a function has, one that is hit just then; ever more seldom, others. */
+	if (n < HOT || n - (UINT64_C(1) << (63 - __builtin_clzll(n))) >= HOT_AT_ONCE)
+		return false;
+	e = jump_exit(site);
+	return e && is_for_hot(e);
+}
+
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 {
 	const struct site *site = at->sites[at->i];
@@ -89,6 +120,8 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 
 	if (!e || !e->padding)
 		return "no room for a jump at the ret instruction";
+	if (is_for_hot(e) && stops_at(site) < HOT)
+		return "too few returns by the ret instruction for a jump of its kind";
 	if (site->n_exits > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
 	for (size_t i = 0; i < site->n_exits; i++)
@@ -128,8 +161,8 @@ static int find_punned(const struct ubp_arch *arch, const uint8_t *code, size_t 
 
 	if (len + pun->n_fixed > got || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->jump.find_punned(code, len > site->insn.len ? len : site->insn.len,
-				    (uint8_t)len, site->vaddr, jumped, err);
+	rc = arch->jump.find_punned(code, site->run_up ? site->insn.len : got, (uint8_t)len,
+				    site->vaddr, jumped, err);
 	jumped->pun = *pun;
 	return rc;
 }

@@ -47,6 +47,9 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 /* The same of a ret that is to get one itself. */
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at);
 
+/* A thread has stopped at @site, and was counted: is a jump to be tried there that was refused before? */
+bool at_ret_becomes_hot(const struct site *site);
+
 /* What a detour for it is made of. */
 struct run_up {
 	struct window jumped; /* what the jump stands on */
