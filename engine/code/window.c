@@ -497,8 +497,8 @@ int object_window_at_ret(struct object *object, uint64_t foffset, struct window 
 	return rc == 0 ? check_ret(object, ret_window, err) : rc;
 }
 
-int object_window_punned_ret(struct object *object, uint64_t foffset,
-			     struct window *ret_window, struct ubp_err *err)
+int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			     struct ubp_err *err)
 {
 	int rc;
 

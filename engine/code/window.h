@@ -54,8 +54,8 @@ int object_window_at_ret(struct object *object, uint64_t foffset, struct window 
 			 struct ubp_err *err);
 
 /* The same with a punned jump. */
-int object_window_punned_ret(struct object *object, uint64_t foffset,
-			     struct window *ret_window, struct ubp_err *err);
+int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			     struct ubp_err *err);
 
 /* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,

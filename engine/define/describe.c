@@ -73,11 +73,13 @@ static char *explain_return(const struct defined_probe *p, bool no_jumps)
 		n_rets += !u->exits[i].is_jump;
 		n_jumps += (u->exits[i].padding || u->exits[i].run_up) && !no_jumps;
 	}
-	if (asprintf(&text,
-		     "; returns: breakpoints on %zu ret instruction%s (%s), at %zu of which, or "
-		     "right in front of them, jumps stand; %zu jump%s to other functions count as missed",
-		     n_rets, n_rets == 1 ? "" : "s", why, n_jumps, u->n_exits - n_rets,
-		     u->n_exits - n_rets == 1 ? "" : "s") < 0)
+	if (asprintf(
+		    &text,
+		    "; returns: breakpoints on %zu ret instruction%s (%s), at %zu of which, or "
+		    "right in front of them, jumps stand; %zu jump%s to other functions count "
+		    "as missed",
+		    n_rets, n_rets == 1 ? "" : "s", why, n_jumps, u->n_exits - n_rets,
+		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
 		return NULL;
 	return text;
 }

@@ -89,8 +89,7 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 void jump_tell_why(const struct site *site, const char *why)
 {
 	for (size_t i = 0; i < jump_n_recorded(site); i++)
-		__atomic_store_n(&jump_recorded(site, i)->stats.no_jump, why,
-				 __ATOMIC_RELAXED);
+		__atomic_store_n(&jump_recorded(site, i)->stats.no_jump, why, __ATOMIC_RELAXED);
 }
 
 void jump_refuse(struct site *site, const char *why)

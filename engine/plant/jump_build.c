@@ -150,11 +150,10 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at =
-		hop_is_needed(site) ||
-				(!jump->is_at_ret && mirror_choose(ps, arch, window, site))
-			? site->hop.vaddr
-			: 0;
+	jump->hop_at = hop_is_needed(site) || (!jump->is_at_ret &&
+					       mirror_choose(ps, arch, window, site))
+			       ? site->hop.vaddr
+			       : 0;
 	if (!jump->hop_at)
 		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 	at_hop.insns[0] = window->insns[0];

@@ -17,7 +17,7 @@
 #include "engine/trace/process.h"
 
 /* Stops at the rets of a function until they count as many. */
-#define HOT	    256
+#define HOT         256
 #define HOT_AT_ONCE 8
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)

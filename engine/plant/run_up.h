@@ -52,7 +52,7 @@ bool at_ret_becomes_hot(const struct site *site);
 
 /* What a detour for it is made of. */
 struct run_up {
-	struct window jumped; /* what the jump stands on */
+	struct window jumped;      /* what the jump stands on */
 	struct window before, ret; /* .before: empty, if that is the ret */
 	struct lead
 		lead; /* what the ret does to the stack pointer, as detour_plan.run_up wants it */

@@ -98,8 +98,7 @@ int jump_take_probes(struct site_jump *jump, const struct site *site)
 	if (!jump->probes)
 		return -ENOMEM;
 	for (; jump->n_probes < n; jump->n_probes++)
-		jump->probes[jump->n_probes] =
-			uprobe_get(jump_recorded(site, jump->n_probes));
+		jump->probes[jump->n_probes] = uprobe_get(jump_recorded(site, jump->n_probes));
 	return 0;
 }
 
