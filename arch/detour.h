@@ -130,7 +130,8 @@ struct lead {
 /*
  * A run-up: the instructions that a function carries out right before a ret at which its return is caught, from one on that is as long as a
  * jump. Where the ret is too short for one, the jump stands on that instruction. Its detour carries out the run-up, records the return, and
- * returns. The ret itself stays a breakpoint, for those who come to it some other way.
+ * returns. The ret itself stays a breakpoint, for those who come to it some other way. Where fill that nobody comes to follows the ret, the jump stands on
+ * the ret, and its run-up is empty.
  */
 #define UBP_RUN_UP_MAX UBP_WINDOW_MAX /* bytes */
 
@@ -200,7 +201,7 @@ struct detour_plan {
 	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
 	size_t code_len;
 	/*
-	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this is carried out before. .lead tells what
+	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this, which may be empty, is carried out before. .lead tells what
 	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.
 	 */
 	const struct window *run_up;

@@ -311,7 +311,8 @@ static void put_run_up(struct gen *g)
 	struct ubp_err ignored;
 
 	/* Its instructions are copied as they are: check_plan() has tried that. */
-	if (g->isa->build_copy(g->plan->run_up, g->e.vaddr + g->e.len, &copy, &ignored) == 0)
+	if (g->plan->run_up->n &&
+	    g->isa->build_copy(g->plan->run_up, g->e.vaddr + g->e.len, &copy, &ignored) == 0)
 		emit_bytes(&g->e, copy.code, copy.at[g->plan->run_up->n]);
 }
 

@@ -38,7 +38,7 @@ static int check_run_up(const struct gen_isa *isa, const struct detour_plan *pla
 
 	if (!isa->returns->at_ret || !plan->lead || plan->scans || plan->asks)
 		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
-	return isa->build_copy(plan->run_up, plan->vaddr, &copy, err);
+	return plan->run_up->n ? isa->build_copy(plan->run_up, plan->vaddr, &copy, err) : 0;
 }
 
 int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct ubp_err *err)

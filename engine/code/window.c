@@ -460,6 +460,39 @@ int object_window_run_up(struct object *object, uint64_t foffset, struct window 
 	return look_run_up(&s, foffset);
 }
 
+static int check_ret(const struct object *object, const struct window *window,
+		     struct ubp_err *err)
+{
+	const struct displaced_insn *ret = &window->insns[0];
+
+	if (window->n > 1 || ret->leave != LEAVE_RET ||
+	    ret->ret_pops != object->arch->addr_size)
+		return ubp_fail(err, EOPNOTSUPP, "it is no plain ret instruction");
+	return 0;
+}
+
+int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
+	rc = object_window(object, foffset, ret_window, err);
+	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+}
+
+int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			     struct ubp_err *err)
+{
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
+	rc = object_window_punned(object, foffset, ret_window, err);
+	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+}
+
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {

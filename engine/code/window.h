@@ -46,6 +46,17 @@ int object_window_punned(struct object *object, uint64_t foffset, struct window 
 int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err);
 
+/*
+ * A window of a plain ret, one that takes nothing but its address off the stack, and of fill behind it that nobody is known to come to.
+ * Errors as of object_window().
+ */
+int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err);
+
+/* The same with a punned jump. */
+int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			     struct ubp_err *err);
+
 /* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err);

@@ -220,7 +220,7 @@ static int take_exits(struct uprobe *u, const struct definition_file *file,
 		if (read_code(file->object, e->foffset, &e->code) < 0)
 			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
 		e->run_up = found->exits[i].run_up;
-		e->run_up_due = e->run_up != 0;
+		e->jump_due = !e->is_jump;
 		n_rets += !e->is_jump;
 		u->n_exits++;
 	}
@@ -261,6 +261,12 @@ void check_find_exits(struct uprobe *probe)
 	(void)look_for_exits(probe, file, probe->foffset, &why_not);
 }
 
+static void take_window(struct uprobe_exit *e, const struct window *window)
+{
+	e->pun = window->pun;
+	e->asks_room = window->asks_room;
+}
+
 /*
  * A jump on one instruction, which nobody is in the middle of: a thread, or a goroutine, that was interrupted in the run-up comes to
  * the ret, and is seen there. Not near the start of the function: other jumps there may need more room.
@@ -277,16 +283,53 @@ static void find_run_up(const struct uprobe *u, struct object *object, struct up
 	    object_window_run_up(object, foffset, &window, &ignored) < 0 ||
 	    object_read(object, foffset, e->run_up_code, len) != len)
 		e->run_up = 0;
-	e->pun = window.pun;
-	e->asks_room = window.asks_room;
-	e->run_up_due = false;
+	else
+		take_window(e, &window);
 }
 
-void check_find_run_ups(struct uprobe *probe)
+/* On the ret itself, and on fill behind it: who comes to the ret comes to the jump. */
+static bool find_at_ret(struct object *object, struct uprobe_exit *e)
+{
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (object_window_at_ret(object, e->foffset, &window, &ignored) < 0)
+		return false;
+	take_window(e, &window);
+	e->padding = window.jump_len - window.len;
+	return true;
+}
+
+/* The same of a punned jump, on less fill. */
+static void find_pun_at_ret(struct object *object, struct uprobe_exit *e)
+{
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (object_window_punned_ret(object, e->foffset, &window, &ignored) < 0)
+		return;
+	take_window(e, &window);
+	e->padding = window.jump_len - window.len + window.pun.n_fixed;
+}
+
+static void find_jump(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
+{
+	e->jump_due = false;
+	if (find_at_ret(object, e))
+		e->run_up = 0;
+	else if (e->run_up)
+		find_run_up(u, object, e);
+	if (!e->padding && !e->run_up)
+		find_pun_at_ret(object, e);
+}
+
+void check_find_exit_jumps(struct uprobe *probe)
 {
 	for (size_t i = 0; i < probe->n_exits; i++)
-		if (probe->exits[i].run_up_due)
-			find_run_up(probe, probe->origin->object, &probe->exits[i]);
+		if (probe->exits[i].jump_due)
+			find_jump(probe, probe->origin->object, &probe->exits[i]);
 }
 
 /*

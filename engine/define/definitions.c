@@ -238,9 +238,9 @@ void definitions_find_exits(struct uprobe *probe)
 	check_find_exits(probe);
 }
 
-void definitions_find_run_ups(struct uprobe *probe)
+void definitions_find_exit_jumps(struct uprobe *probe)
 {
-	check_find_run_ups(probe);
+	check_find_exit_jumps(probe);
 }
 
 void definitions_find_lead(const struct definitions *defs, struct uprobe *probe)

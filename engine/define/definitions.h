@@ -102,9 +102,9 @@ const struct object *definitions_file_of(const struct definitions *defs, uint64_
 
 /* The file that @probe is in. */
 struct object *definitions_object_of(const struct uprobe *probe);
-/* plant_options.find_exits, .find_run_ups, .find_lead. */
+/* plant_options.find_exits, .find_exit_jumps, .find_lead. */
 void definitions_find_exits(struct uprobe *probe);
-void definitions_find_run_ups(struct uprobe *probe);
+void definitions_find_exit_jumps(struct uprobe *probe);
 void definitions_find_lead(const struct definitions *defs, struct uprobe *probe);
 
 #endif

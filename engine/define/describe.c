@@ -59,7 +59,7 @@ const char *describe_format(struct definitions *defs, size_t i)
 static char *explain_return(const struct defined_probe *p, bool no_jumps)
 {
 	const struct uprobe *u = p->uprobe;
-	size_t n_rets = 0, n_run_ups = 0;
+	size_t n_rets = 0, n_jumps = 0;
 	const char *why;
 	char *text = NULL;
 
@@ -68,17 +68,18 @@ static char *explain_return(const struct defined_probe *p, bool no_jumps)
 	if (return_way_of(&u->facts, &why) == RETURN_HIJACKED)
 		return strdup("; the return address is replaced at entry");
 	if (!no_jumps)
-		check_find_run_ups(p->uprobe);
+		check_find_exit_jumps(p->uprobe);
 	for (size_t i = 0; i < u->n_exits; i++) {
 		n_rets += !u->exits[i].is_jump;
-		n_run_ups += u->exits[i].run_up != 0 && !no_jumps;
+		n_jumps += (u->exits[i].padding || u->exits[i].run_up) && !no_jumps;
 	}
-	if (asprintf(&text,
-		     "; returns: breakpoints on %zu ret instruction%s (%s), in front of %zu of "
-		     "which "
-		     "jumps stand; %zu jump%s to other functions count as missed",
-		     n_rets, n_rets == 1 ? "" : "s", why, n_run_ups, u->n_exits - n_rets,
-		     u->n_exits - n_rets == 1 ? "" : "s") < 0)
+	if (asprintf(
+		    &text,
+		    "; returns: breakpoints on %zu ret instruction%s (%s), at %zu of which, or "
+		    "right in front of them, jumps stand; %zu jump%s to other functions count "
+		    "as missed",
+		    n_rets, n_rets == 1 ? "" : "s", why, n_jumps, u->n_exits - n_rets,
+		    u->n_exits - n_rets == 1 ? "" : "s") < 0)
 		return NULL;
 	return text;
 }

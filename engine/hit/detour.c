@@ -175,7 +175,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	watches = jump->is_watch ? site->watches : 0;
 	if (watches & WATCH_UNWIND) {
 		begin_unwinding(t, site, regs);
-	} else if (is_return || jump->run_up) {
+	} else if (is_return || jump->is_at_ret) {
 		regs->r[arch->reg.sp] += jump->detour.ret_below;
 		record_return(hit, t, site, jump, first, regs);
 		regs->r[arch->reg.sp] -= jump->detour.ret_below;

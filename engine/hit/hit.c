@@ -251,6 +251,7 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 		return_look_landed(t, regs->r[arch->reg.sp]);
 	if (site_is_probed(site) && !site->is_moved && !site->run_up) {
 		stop_count_site(site);
+		upgrade_at_ret(hit->plant, hit->tracer, t->process->space, site);
 		probes_at(hit, t, site, regs);
 	}
 	if (site->watches & WATCH_UNWIND && return_disarm(t, regs, site->watches))

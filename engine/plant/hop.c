@@ -55,7 +55,8 @@ bool hop_any(const struct plant_space *ps)
 static size_t reach(const struct site *site)
 {
 	const struct uprobe_window *w = site->n_probes ? window_of(site) : site->window;
-	size_t len = site->insn.len;
+	const struct uprobe_exit *e = jump_is_at_ret(site) ? jump_exit(site) : NULL;
+	size_t len = (size_t)site->insn.len + (e ? e->padding : 0);
 
 	if (w && (size_t)w->len + w->padding > len)
 		len = (size_t)w->len + w->padding;

@@ -61,6 +61,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 	if (site->run_up)
 		return run_up_why_not(ps, at);
+	if (jump_is_at_ret(site))
+		return at_ret_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
 		return len ? neighbour_at(ps, at, len) : site->window->why;
@@ -87,8 +89,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 void jump_tell_why(const struct site *site, const char *why)
 {
-	for (size_t i = 0; i < site->n_probes; i++)
-		__atomic_store_n(&site->probes[i]->stats.no_jump, why, __ATOMIC_RELAXED);
+	for (size_t i = 0; i < jump_n_recorded(site); i++)
+		__atomic_store_n(&jump_recorded(site, i)->stats.no_jump, why, __ATOMIC_RELAXED);
 }
 
 void jump_refuse(struct site *site, const char *why)
@@ -125,7 +127,8 @@ void jump_free_reasons(struct plant *plant)
 
 static bool is_candidate(const struct site *site)
 {
-	return (site->n_probes || (site->window && !site_is_probed(site))) &&
+	return (site->n_probes || jump_is_at_ret(site) ||
+		(site->window && !site_is_probed(site))) &&
 	       (site->planted || bell_is_call(site) || site->run_up) && !site->is_patched &&
 	       !site->is_spared && site->rung == SITE_BOOSTED && !site->no_jump;
 }
@@ -147,15 +150,16 @@ static bool needs_table(const struct site *site)
 /* What its block may take, before that is made; what is not needed stays untouched memory. */
 static uint32_t guess(const struct plant *plant, const struct site *site)
 {
-	size_t len = site->n_probes ? 0 : PROBE_GUESS;
+	size_t n = jump_n_recorded(site), len = n ? 0 : PROBE_GUESS;
 
 	len += has_return(site) ? RETURN_GUESS : 0;
-	for (size_t p = 0; p < site->n_probes; p++) {
-		const struct tally_plan *tally = site->probes[p]->at_hit.tally;
+	for (size_t p = 0; p < n; p++) {
+		const struct uprobe *probe = jump_recorded(site, p);
+		const struct tally_plan *tally = probe->at_hit.tally;
 
 		len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
 		       (tally && tally_has_table(tally) ? TALLY_GUESS : 0) +
-		       OP_GUESS * site->probes[p]->program->n_ops;
+		       OP_GUESS * probe->program->n_ops;
 	}
 	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
 }
@@ -303,21 +307,28 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 	for (size_t i = 0; i < batch->n && rc == 0; i++) {
 		const struct site *site = batch->tries[i].site;
 
-		/* A bell, and a run-up, stands on an instruction that is as long as a jump. */
-		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up)
+		/* A bell, and a run-up, stands on an instruction that is as long as a jump; and who has returns caught is not let go of. */
+		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up &&
+		    !jump_is_at_ret(site))
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;
 }
 
-/* Those that get none stay breakpoints. -ESRCH: the thread has ended. */
+/* Those that get none stay breakpoints. First those that may lead to the most places: they share areas. -ESRCH: the thread has ended. */
 static int provide_puns(struct plant *plant, const struct held *held, struct maps *maps,
 			struct jump_batch *batch, struct ubp_err *err)
 {
-	for (size_t i = 0; i < batch->n; i++)
-		if (batch->tries[i].needs_pun &&
-		    pun_provide(plant, held, maps, batch->tries[i].site) == -ESRCH)
-			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
+	for (int n_fixed = 1; n_fixed <= UBP_PUN_FIXED; n_fixed++)
+		for (size_t i = 0; i < batch->n; i++) {
+			const struct jump_try *try = &batch->tries[i];
+			const struct pun *pun = try->needs_pun ? jump_pun(try->site) : NULL;
+
+			if (pun && pun->n_fixed == n_fixed &&
+			    pun_provide(plant, held, maps, try->site) == -ESRCH)
+				return ubp_fail(err, ESRCH, "thread %d has ended",
+						(int)held->tid);
+		}
 	return 0;
 }
 

@@ -109,8 +109,10 @@ static int find_window(const struct space *space, struct mem_view *view,
 static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
 			  struct detour_probe *probes)
 {
-	for (size_t i = 0; i < site->n_probes; i++) {
-		const struct uprobe *u = site->probes[i];
+	size_t n = jump_n_recorded(site);
+
+	for (size_t i = 0; i < n; i++) {
+		const struct uprobe *u = jump_recorded(site, i);
 		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
 
 		ring_set_use_cells(plant->opt.rings, *cell + n_cells);
@@ -123,14 +125,14 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
-	return site->n_probes;
+	return n;
 }
 
 /* Does one of its probes count? Of what is counted nothing is lost. */
 static bool counts(const struct site *site)
 {
-	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i]->at_hit.tally)
+	for (size_t i = 0; i < jump_n_recorded(site); i++)
+		if (jump_recorded(site, i)->at_hit.tally)
 			return true;
 	return false;
 }
@@ -157,10 +159,10 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at =
-		hop_is_needed(site) || (!site->run_up && mirror_choose(ps, arch, window, site))
-			? site->hop.vaddr
-			: 0;
+	jump->hop_at = hop_is_needed(site) || (!jump->is_at_ret &&
+					       mirror_choose(ps, arch, window, site))
+			       ? site->hop.vaddr
+			       : 0;
 	if (!jump->hop_at)
 		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
 	at_hop.insns[0] = window->insns[0];
@@ -204,7 +206,7 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 {
 	int rc;
 
-	if (site->run_up) {
+	if (site->run_up || jump_is_at_ret(site)) {
 		plan->window = &run_up->ret;
 		plan->run_up = &run_up->before;
 		plan->lead = &run_up->lead;
@@ -221,9 +223,10 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 			const struct detour_plan *plan)
 {
 	jump->copy = plan->vaddr;
-	jump->is_watch = !site->n_probes;
+	jump->is_watch = !plan->n_probes;
 	jump->claims = jump->is_watch || plan->claim;
 	jump->len = (uint32_t)jump->detour.len;
+	jump->is_at_ret = plan->run_up != NULL;
 	jump->run_up = site->run_up;
 }
 
@@ -237,11 +240,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	uint8_t code[CODE_MAX];
 	struct run_up run_up;
 	const struct window *window = &run_up.jumped;
-	bool is_watch = !site->n_probes;
+	bool is_watch = jump_n_recorded(site) == 0;
 	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan plan = {
-		.site = is_watch ? site->vaddr : site_probed(site, site->probes[0]),
-		.lead = !is_watch && uprobe_behind(site->probes[0])
+		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),
+		.lead = site->n_probes && uprobe_behind(site->probes[0])
 				? &site->probes[0]->window.lead
 				: NULL,
 		.scans = is_watch && scan_is_one(site),

@@ -14,7 +14,7 @@ int jump_note_traps(struct plant_space *ps, struct site *site, const struct site
 	uint64_t copy = jump->copy;
 	int rc = jump->is_watch ? map_put(traps, copy + jump->detour.trap_at[0], site) : 0;
 
-	for (size_t i = 0; i < site->n_probes && rc == 0; i++) {
+	for (size_t i = 0; i < jump->n_probes && rc == 0; i++) {
 		if (jump->detour.trap_at[i])
 			rc = map_put(traps, copy + jump->detour.trap_at[i], site);
 		if (rc == 0 && jump->detour.ret_trap_at[i])

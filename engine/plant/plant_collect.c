@@ -198,7 +198,7 @@ static int join_run_up(struct update *u, const struct mapping *m, uint64_t vaddr
 	const struct site *ret = map_get(&ps->sites, vaddr);
 	int rc;
 
-	if (!e->run_up || e->run_up_due || vaddr - m->start < e->run_up || !ret ||
+	if (!e->run_up || e->jump_due || vaddr - m->start < e->run_up || !ret ||
 	    !run_up_fits(u->space, &u->view, ret, e))
 		return 0;
 	rc = join(u, m, vaddr - e->run_up,
@@ -276,7 +276,7 @@ static enum return_way way_of(struct update *u, struct uprobe *probe, const char
 	if (way == RETURN_AT_RETS && probe->exits_due)
 		u->plant->opt.find_exits(probe);
 	if (way == RETURN_AT_RETS && run_ups_are_wanted(u->plant, u->space))
-		u->plant->opt.find_run_ups(probe);
+		u->plant->opt.find_exit_jumps(probe);
 	return way;
 }
 

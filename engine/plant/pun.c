@@ -139,6 +139,18 @@ static uint64_t find_gap(const struct held *held, struct maps *maps, const struc
 				high - in_front, head->len);
 }
 
+/*
+ * Sites are seen to in the order of their addresses, and the ranges of jumps that are followed by the same byte are 16 MiB: at the end of one's
+ * range an area serves all that come behind it.
+ */
+static uint64_t find_shared_gap(const struct held *held, struct maps *maps,
+				const struct range *r, const struct guard_head *head)
+{
+	struct range end = { r->high - 4 * AREA_LEN, r->high - AREA_LEN };
+
+	return r->high - r->low > 4 * AREA_LEN ? find_gap(held, maps, &end, head, LEFT_OUT) : 0;
+}
+
 /* An area that has slots in the range. */
 static int make_area(struct plant *plant, const struct held *held, struct maps *maps,
 		     const struct range *r, struct area **ret_area)
@@ -154,7 +166,9 @@ static int make_area(struct plant *plant, const struct held *held, struct maps *
 	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
 	    area_is_too_much(ps, &head) || !ps->stub)
 		return -ENOSPC;
-	hint = find_gap(held, maps, r, &head, LEFT_OUT);
+	hint = find_shared_gap(held, maps, r, &head);
+	if (!hint)
+		hint = find_gap(held, maps, r, &head, LEFT_OUT);
 	if (!hint) {
 		head = area_lay_out((struct area_room){ 0 });
 		hint = find_gap(held, maps, r, &head, 0);

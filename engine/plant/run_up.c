@@ -11,9 +11,14 @@
 #include "engine/plant/neighbour.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/state.h"
+#include "engine/space/stop_why.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
+
+/* Stops at the rets of a function until they count as many. */
+#define HOT         256
+#define HOT_AT_ONCE 8
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
 {
@@ -82,6 +87,51 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 	return neighbour_at(ps, at, site->run_up);
 }
 
+/*
+ * The fewer places a punned jump may lead to, the more areas do such jumps need. There are not many of those: they are for rets that are
+ * hit often.
+ */
+static bool is_for_hot(const struct uprobe_exit *e)
+{
+	return e->pun.n_fixed > 1;
+}
+
+static uint64_t stops_at(const struct site *site)
+{
+	return site->exits[0].probe->stats.stops[STOP_AT_RET];
+}
+
+bool at_ret_becomes_hot(const struct site *site)
+{
+	uint64_t n = site->no_jump && jump_is_at_ret(site) ? stops_at(site) : 0;
+	const struct uprobe_exit *e;
+
+	/* Of those that a function has, one that is hit just then; ever more seldom, others. */
+	if (n < HOT || n - (UINT64_C(1) << (63 - __builtin_clzll(n))) >= HOT_AT_ONCE)
+		return false;
+	e = jump_exit(site);
+	return e && is_for_hot(e);
+}
+
+const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
+{
+	const struct site *site = at->sites[at->i];
+	const struct uprobe_exit *e = jump_exit(site);
+
+	if (!e || !e->padding)
+		return "no room for a jump at the ret instruction";
+	if (is_for_hot(e) && stops_at(site) < HOT)
+		return "too few returns by the ret instruction for a jump of its kind";
+	if (site->n_exits > UBP_DETOUR_PROBES)
+		return "more probes than a detour has room for";
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].is_jump ||
+		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
+		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
+			return "several functions are left by the ret instruction";
+	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
+}
+
 static int find_before(const struct ubp_arch *arch, const uint8_t *code,
 		       const struct site *site, struct window *before, struct ubp_err *err)
 {
@@ -101,22 +151,46 @@ static int find_before(const struct ubp_arch *arch, const uint8_t *code,
 	return 0;
 }
 
-static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
+/* Of @code, @got bytes. */
+static int find_punned(const struct ubp_arch *arch, const uint8_t *code, size_t got,
 		       const struct site *site, struct window *jumped, struct ubp_err *err)
 {
 	const struct pun *pun = &site->hop.pun;
 	size_t len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
 	int rc;
 
-	if (!pun->n_fixed)
-		return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
-	if (len + pun->n_fixed > site->run_up ||
-	    memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
+	if (len + pun->n_fixed > got || memcmp(code + len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->jump.find_punned(code, site->insn.len, (uint8_t)len, site->vaddr, jumped,
-				    err);
+	rc = arch->jump.find_punned(code, site->run_up ? site->insn.len : got, (uint8_t)len,
+				    site->vaddr, jumped, err);
 	jumped->pun = *pun;
 	return rc;
+}
+
+static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
+		       const struct site *site, struct window *jumped, struct ubp_err *err)
+{
+	if (site->hop.pun.n_fixed)
+		return find_punned(arch, code, site->run_up, site, jumped, err);
+	return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
+}
+
+/* What is behind a ret must be fill, in memory, too. */
+static int find_at_ret(const struct ubp_arch *arch, struct mem_view *view,
+		       const struct site *site, struct window *jumped, struct ubp_err *err)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t got = mem_view_peek(view, site->vaddr, code, sizeof(code)), n = site->insn.len;
+	const struct pun *pun = &site->hop.pun;
+	int rc;
+
+	/* Its first bytes are a breakpoint's. */
+	memcpy(code, site->insn.bytes, n < got ? n : got);
+	if (pun->n_fixed)
+		rc = find_punned(arch, code, got, site, jumped, err);
+	else
+		rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
+	return rc == 0 && jumped->n > 1 ? ubp_fail(err, EBUSY, "it is no ret any more") : rc;
 }
 
 int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,
@@ -134,8 +208,10 @@ int run_up_find(const struct space *space, struct mem_view *view, const struct s
 	if (mem_view_peek(view, site->vaddr, code, site->run_up) != site->run_up)
 		return ubp_fail(err, EFAULT, "it cannot be read");
 	rc = find_before(arch, code, site, &r->before, err);
-	if (rc == 0)
+	if (rc == 0 && site->run_up)
 		rc = find_jumped(arch, code, site, &r->jumped, err);
+	else if (rc == 0)
+		rc = find_at_ret(arch, view, site, &r->jumped, err);
 	if (rc < 0)
 		return rc;
 	r->ret = (struct window){

@@ -7,6 +7,11 @@
  * has its breakpoint all the time, and has all hits of those who do not come by that jump.
  */
 
+/*
+ * Where fill follows the ret, the jump stands on the ret itself, in place of its breakpoint, and there is no run-up: who comes to the ret
+ * comes to the jump. Its site's exits (struct site_exit) are what it records.
+ */
+
 #ifndef UBP_PLANT_RUN_UP_H
 #define UBP_PLANT_RUN_UP_H
 
@@ -39,15 +44,21 @@ struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr);
 /* Why the run-up at @at gets no jump, words that stay; or NULL. */
 const char *run_up_why_not(const struct plant_space *ps, const struct place *at);
 
+/* The same of a ret that is to get one itself. */
+const char *at_ret_why_not(const struct plant_space *ps, const struct place *at);
+
+/* A thread has stopped at @site, and was counted: is a jump to be tried there that was refused before? */
+bool at_ret_becomes_hot(const struct site *site);
+
 /* What a detour for it is made of. */
 struct run_up {
-	struct window jumped; /* what the jump stands on */
-	struct window before, ret;
+	struct window jumped;      /* what the jump stands on */
+	struct window before, ret; /* .before: empty, if that is the ret */
 	struct lead
 		lead; /* what the ret does to the stack pointer, as detour_plan.run_up wants it */
 };
 
-/* All of @site's, from memory. 0 or -errno. */
+/* All of @site's, a run-up or a ret, from memory. 0 or -errno. */
 int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,
 		struct run_up *ret_run_up, struct ubp_err *err);
 

@@ -13,6 +13,7 @@
 #include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/watch.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/space.h"
@@ -52,6 +53,15 @@ void upgrade_hit(struct plant_space *ps)
 {
 	if (ps->jump->hits_before)
 		ps->jump->hits_before--;
+}
+
+void upgrade_at_ret(struct plant *plant, struct tracer *tracer, struct space *space,
+		    struct site *site)
+{
+	if (!at_ret_becomes_hot(site))
+		return;
+	site->no_jump = NULL;
+	upgrade_due(plant, tracer, space, false);
 }
 
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space)

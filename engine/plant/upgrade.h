@@ -14,6 +14,7 @@
 struct held;
 struct plant;
 struct plant_space;
+struct site;
 struct space;
 struct tracer;
 
@@ -26,6 +27,9 @@ void upgrade_due(struct plant *plant, struct tracer *tracer, struct space *space
 void upgrade_planted(struct plant *plant, const struct held *held);
 /* A breakpoint was hit: in a program that has just been started, jumps wait for some of these. */
 void upgrade_hit(struct plant_space *ps);
+/* The breakpoint at a ret was hit: it may have become hot enough for a jump (run_up.h). */
+void upgrade_at_ret(struct plant *plant, struct tracer *tracer, struct space *space,
+		    struct site *site);
 /* Breakpoints at unwinders may have come to stand (watch_take_woken()): return probes may be made jumps then. */
 void upgrade_returns(struct plant *plant, struct tracer *tracer, struct space *space);
 /* A detour without rings came to its breakpoint: is it time for them? */

@@ -87,7 +87,7 @@ static int begin_planting(struct ubp_session *s)
 		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,
-		.find_run_ups = definitions_find_run_ups,
+		.find_exit_jumps = definitions_find_exit_jumps,
 		.find_lead = definitions_find_lead,
 		.defs = s->defined,
 		.object_of = definitions_object_of,

@@ -75,25 +75,39 @@ uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
 							  : 0;
 }
 
-static int copy_probes(struct site_jump *jump, struct uprobe *const *probes, size_t n)
+bool jump_is_at_ret(const struct site *site)
 {
-	jump->probes = calloc(n + 1, sizeof(struct uprobe *));
-	if (!jump->probes)
-		return -ENOMEM;
-	for (; jump->n_probes < n; jump->n_probes++)
-		jump->probes[jump->n_probes] = uprobe_get(probes[jump->n_probes]);
-	return 0;
+	return site->n_exits && !site->n_probes && !site->watches;
+}
+
+size_t jump_n_recorded(const struct site *site)
+{
+	return jump_is_at_ret(site) ? site->n_exits : site->n_probes;
+}
+
+struct uprobe *jump_recorded(const struct site *site, size_t i)
+{
+	return jump_is_at_ret(site) ? site->exits[i].probe : site->probes[i];
 }
 
 int jump_take_probes(struct site_jump *jump, const struct site *site)
 {
-	return copy_probes(jump, site->probes, site->n_probes);
+	size_t n = jump_n_recorded(site);
+
+	jump->probes = calloc(n + 1, sizeof(struct uprobe *));
+	if (!jump->probes)
+		return -ENOMEM;
+	for (; jump->n_probes < n; jump->n_probes++)
+		jump->probes[jump->n_probes] = uprobe_get(jump_recorded(site, jump->n_probes));
+	return 0;
 }
 
-/* What its run-up leads to. */
-static const struct uprobe_exit *exit_of(const struct site *site, const struct uprobe *probe)
+const struct uprobe_exit *jump_exit(const struct site *site)
 {
-	for (size_t i = 0; i < probe->n_exits; i++)
+	bool is_one = jump_is_at_ret(site) || (site->run_up && site->n_probes);
+	const struct uprobe *probe = is_one ? jump_recorded(site, 0) : NULL;
+
+	for (size_t i = 0; probe && i < probe->n_exits; i++)
 		if (probe->exits[i].foffset == site->foffset + site->run_up)
 			return &probe->exits[i];
 	return NULL;
@@ -101,34 +115,34 @@ static const struct uprobe_exit *exit_of(const struct site *site, const struct u
 
 const struct pun *jump_pun(const struct site *site)
 {
-	const struct uprobe *probe = site->n_probes ? site->probes[0] : NULL;
-	const struct uprobe_exit *its_exit;
+	const struct uprobe_exit *e = jump_exit(site);
 
-	if (!probe || !site->run_up)
-		return probe ? &probe->window.pun : NULL;
-	its_exit = exit_of(site, probe);
-	return its_exit ? &its_exit->pun : NULL;
+	if (e)
+		return &e->pun;
+	return site->n_probes && !site->run_up ? &site->probes[0]->window.pun : NULL;
 }
 
 bool jump_asks_room(const struct site *site)
 {
-	const struct uprobe *probe = site->n_probes ? site->probes[0] : NULL;
-	const struct uprobe_exit *its_exit;
+	const struct uprobe_exit *e = jump_exit(site);
 
-	if (!probe || !site->run_up)
-		return probe && probe->window.asks_room;
-	its_exit = exit_of(site, probe);
-	return !its_exit || its_exit->asks_room;
+	if (e)
+		return e->asks_room;
+	return site->run_up || (site->n_probes && site->probes[0]->window.asks_room);
 }
 
 bool jump_is_stale(const struct site *site)
 {
 	const struct site_jump *jump = site->jump;
 
-	return jump &&
-	       (jump->is_outdated || jump->n_probes != site->n_probes ||
-		(site->n_probes && memcmp(jump->probes, site->probes,
-					  site->n_probes * sizeof(struct uprobe *)) != 0));
+	if (!jump)
+		return false;
+	if (jump->is_outdated || jump->n_probes != jump_n_recorded(site))
+		return true;
+	for (size_t i = 0; i < jump->n_probes; i++)
+		if (jump->probes[i] != jump_recorded(site, i))
+			return true;
+	return false;
 }
 
 static struct site_jump *copy_one(const struct site_jump *from)
@@ -143,10 +157,13 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	copy->probes = NULL;
 	copy->detour.loads = malloc((copy->detour.n_loads + 1) * sizeof(*copy->detour.loads));
 	copy->n_probes = 0;
-	if (!copy->detour.loads || copy_probes(copy, from->probes, from->n_probes) < 0) {
+	copy->probes = calloc(from->n_probes + 1, sizeof(struct uprobe *));
+	if (!copy->detour.loads || !copy->probes) {
 		jump_free(copy);
 		return NULL;
 	}
+	for (; copy->n_probes < from->n_probes; copy->n_probes++)
+		copy->probes[copy->n_probes] = uprobe_get(from->probes[copy->n_probes]);
 	if (copy->detour.n_loads)
 		memcpy(copy->detour.loads, from->detour.loads,
 		       copy->detour.n_loads * sizeof(*copy->detour.loads));

@@ -16,6 +16,7 @@ struct plant_space;
 struct site;
 struct space;
 struct uprobe;
+struct uprobe_exit;
 
 struct site_jump {
 	uint64_t copy; /* vaddr of the window's copy, the start of the detour's code */
@@ -27,7 +28,8 @@ struct site_jump {
 	uint8_t jump_len;
 	uint8_t n_prefix; /* of them (struct pun) */
 	uint8_t reach;    /* bytes that are read as the jump: more, if it is a punned one */
-	uint8_t run_up; /* bytes from it to the ret that it catches returns at (struct site); 0: it is for another site */
+	bool is_at_ret; /* it catches returns, at a ret: it stands on that, or on a run-up to it */
+	uint8_t run_up; /* bytes from it to that ret (struct site); 0: it is none of a run-up */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
 		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */
@@ -71,6 +73,13 @@ void jump_free_all(struct site *site);
 bool jump_asks_room(const struct site *site);
 /* It is to record what its site has now. 0 or -ENOMEM. */
 int jump_take_probes(struct site_jump *jump, const struct site *site);
+/* Are returns caught at @site, and does nobody else ask for it? Then a jump there is for these. */
+bool jump_is_at_ret(const struct site *site);
+/* What a jump of @site is to record: its probes; at a ret, those of the functions that are left by it. */
+size_t jump_n_recorded(const struct site *site);
+struct uprobe *jump_recorded(const struct site *site, size_t i);
+/* Of a ret where returns are caught, or of a run-up: what its file tells of the ret. NULL: it is neither. */
+const struct uprobe_exit *jump_exit(const struct site *site);
 /* The punned jump that @site is to get, as far as its file tells. NULL, or .n_fixed 0: none. */
 const struct pun *jump_pun(const struct site *site);
 /* Has its site other probes than when it was made? */

@@ -39,8 +39,8 @@ struct plant_options {
 	struct ring_set *rings;     /* NULL: no jumps */
 	/* Look for the exits of a return probe: sets .exits or .no_exits. */
 	void (*find_exits)(struct uprobe *probe);
-	/* Which of a return probe's exits have a run-up: sets .run_up of each. */
-	void (*find_run_ups)(struct uprobe *probe);
+	/* At which of a return probe's exits jumps can stand: sets .padding or .run_up of each. */
+	void (*find_exit_jumps)(struct uprobe *probe);
 	/* Look for the lead of a probe whose sites stand at it, by .defs: sets .window.lead, or not. */
 	void (*find_lead)(const struct definitions *defs, struct uprobe *probe);
 	const struct definitions *defs;

@@ -75,11 +75,13 @@ struct uprobe_exit {
 	uint64_t foffset;
 	bool is_jump; /* to another function: a return that is not seen */
 	struct file_code code;
-	/* Of a ret: bytes of the run-up to it (arch/detour.h), and what they are; 0: it has none, or no jump can stand there. */
+	/* Of a ret, bytes behind it that a jump takes, too, which stands on it: fill, and what is read as a part of a punned one; 0: none can. */
+	uint8_t padding;
+	/* Where none can: bytes of the run-up to it (arch/detour.h), and what they are; 0: it has none, or no jump can stand there. */
 	uint8_t run_up;
-	bool run_up_due; /* nobody has looked whether a jump can: plant_options.find_run_ups */
+	bool jump_due; /* nobody has looked where a jump can stand: plant_options.find_exit_jumps */
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
-	struct pun pun; /* .n_fixed: it is a punned jump */
+	struct pun pun; /* .n_fixed: the jump, on either, is a punned one */
 	bool asks_room; /* struct window */
 };
 

@@ -13,9 +13,10 @@ sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "torture", "lib"
 from failat import FailAt  # noqa: E402
 from killat import KillAt  # noqa: E402
 
-# Punned ones the same, with KIND=punned in the environment (pun_jump_killed.sh); run-ups, with KIND=run_up (go_epilogue_killed.sh).
+# Punned ones the same, with KIND=punned in the environment (pun_jump_killed.sh); run-ups, with KIND=run_up (go_epilogue_killed.sh); on rets, with KIND=ret_fill
+# (ret_fill_killed.sh).
 KIND = os.environ.get("KIND")
-NAME = {"punned": "pun_jump", "run_up": "go_epilogue"}.get(KIND, "short_jump")
+NAME = {"punned": "pun_jump", "run_up": "go_epilogue", "ret_fill": "ret_fill"}.get(KIND, "short_jump")
 UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], NAME)
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 STEP = 23 if os.environ.get("UBP_SLOWER", "1") == "1" else 97
@@ -23,6 +24,8 @@ MOST = 4000
 PROBES = [f"p:s/{f} {TARGET}:{f}" for f in ("copied", "one", "two")]
 if KIND == "run_up":
     PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("new_small", "new_two")]
+if KIND == "ret_fill":
+    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("end_nops", "middle", "two_bytes")]
 
 
 class Target:

@@ -88,6 +88,7 @@ static void await_jumps(void)
 			return;
 		dispatch();
 	}
+	ubp_fail(&err, 1, "%s", st->no_jump ? st->no_jump : "");
 	fail("they do not become jumps");
 }
 

@@ -368,6 +368,68 @@ static void test_run_ups(void **state)
 	object_free(object);
 }
 
+/* At a ret: on itself and the fill behind it, which nobody may come to; or a punned one, with less of that. */
+static void test_at_rets(void **state)
+{
+	static const struct {
+		const char *name;
+		unsigned ret; /* which one of the function's */
+		bool may;     /* a whole jump */
+		uint8_t n_fixed;
+	} rows[] = {
+		{ "end_nops", 0, true, 0 },   { "end_int3", 0, true, 0 },
+		{ "end_long", 0, true, 0 },   { "middle", 0, true, 0 },
+		{ "middle", 1, true, 0 },     { "two_bytes", 0, false, 2 },
+		{ "two_bytes", 1, true, 0 },  { "one_byte", 0, false, 3 },
+		{ "by_branch", 0, false, 2 }, { "by_name", 0, false, 3 },
+		{ "by_table", 0, false, 3 },  { "by_pointer", 0, false, 3 },
+		{ "inner_pops", 0, false, 0 },
+	};
+	struct object *object = open_ok(fixture_or_skip("ret_fill"));
+
+	(void)state;
+	if (!object_arch(object)->jump.runs_anywhere)
+		skip();
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct object_symbol symbol = find_ok(object, rows[i].name);
+		struct object_exits exits;
+		struct window window;
+		uint64_t foffset;
+		size_t k = 0;
+
+		ubp_err_reset(&err);
+		assert_int_equal(object_find_exits(object, symbol.foffset, &exits, &err), 0);
+		for (unsigned n = rows[i].ret + 1; n; k++) {
+			assert_true(k < exits.n);
+			n -= exits.exits[k].kind == EXIT_RET;
+		}
+		foffset = exits.exits[k - 1].foffset;
+		free(exits.exits);
+		assert_int_equal(object_window_at_ret(object, foffset, &window, &err),
+				 rows[i].may ? 0 : -EOPNOTSUPP);
+		if (rows[i].may) {
+			assert_int_equal(window.n, 1);
+			assert_int_equal(window.jump_len, 5);
+			continue;
+		}
+		assert_int_equal(object_window_punned_ret(object, foffset, &window, &err),
+				 rows[i].n_fixed ? 0 : -EOPNOTSUPP);
+		if (rows[i].n_fixed)
+			assert_int_equal(window.pun.n_fixed, rows[i].n_fixed);
+	}
+	/* Nothing else is one. */
+	{
+		struct object_symbol symbol = find_ok(object, "end_nops");
+		struct window window;
+
+		ubp_err_reset(&err);
+		assert_int_equal(object_window(object, symbol.foffset, &window, &err), 0);
+		assert_int_equal(object_window_at_ret(object, symbol.foffset, &window, &err),
+				 -EOPNOTSUPP);
+	}
+	object_free(object);
+}
+
 /* All ages of the table; functions without any symbol. */
 static void test_go_table(void **state)
 {
@@ -412,7 +474,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_function_at),   cmocka_unit_test(test_go_table),
-		cmocka_unit_test(test_run_ups),
+		cmocka_unit_test(test_run_ups),       cmocka_unit_test(test_at_rets),
 		cmocka_unit_test(test_all_functions), cmocka_unit_test(test_stripped),
 		cmocka_unit_test(test_boundaries),    cmocka_unit_test(test_no_boundary),
 		cmocka_unit_test(test_bad_code),      cmocka_unit_test(test_irelative),

@@ -180,6 +180,18 @@ static void is_interrupted_anywhere(void **state)
 	lab_expect_nothing(lab_expect_record(at, 1, &after));
 }
 
+/* The jump stands on the ret: there is nothing in front of it to be carried out. */
+static void may_be_empty(void **state)
+{
+	run_up = (struct window){ 0 };
+	analyze(&lab.window, (const uint8_t *)"\xc3", 1, LAB_SITE);
+	at_jump = before;
+	after.gpr[BP] = before.gpr[BP];
+	is_told_as_the_caller_finds_it(state);
+	is_interrupted_anywhere(state);
+	takes_its_trap(state);
+}
+
 static void refuses_others(void **state)
 {
 	struct ubp_err err;
@@ -202,6 +214,7 @@ int main(void)
 		cmocka_unit_test_setup(is_told_as_the_caller_finds_it, begin),
 		cmocka_unit_test_setup(takes_its_trap, begin),
 		cmocka_unit_test_setup(is_interrupted_anywhere, begin),
+		cmocka_unit_test_setup(may_be_empty, begin),
 		cmocka_unit_test_setup(refuses_others, begin),
 	};
 
