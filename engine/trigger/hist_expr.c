@@ -146,10 +146,8 @@ static int parse_field(struct hist *hist, const char *text, unsigned *flags,
 	if (!*ret)
 		return -ENOMEM;
 	if ((*ret)->flags & HIST_CPU)
-		(*ret)->name = name;
+		((*ret)->operand[0] ? (*ret)->operand[0] : *ret)->name = name;
 	(*ret)->buckets = buckets;
-	if ((*ret)->operand[0])
-		(*ret)->operand[0]->buckets = 0;
 	return 0;
 }
 
@@ -214,7 +212,6 @@ static int parse_ref(struct hist *hist, const char *system, const char *event_na
 	alias->type = ref->type;
 	alias->system = ref->system;
 	alias->event_name = ref->event_name;
-	alias->flags |= var->flags & HIST_STRING;
 	*ret = alias;
 	return 0;
 }

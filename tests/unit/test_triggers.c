@@ -145,6 +145,13 @@ static struct trigger_event *event_of_file(struct row *row, const char *path, co
 	return event_at(row, event);
 }
 
+static const char *text_of(json_t *json, const char *key)
+{
+	const char *text = json_string_value(json_object_get(json, key));
+
+	return text ? text : "";
+}
+
 static void write_step(struct row *row, json_t *step, int *ret_rc)
 {
 	const char *file = json_string_value(json_object_get(step, "write"));
@@ -156,7 +163,10 @@ static void write_step(struct row *row, json_t *step, int *ret_rc)
 	*ret_rc = 0;
 	if (strcmp(file, "trigger") == 0) {
 		event = event_at(row, json_string_value(json_object_get(step, "event")));
-		assert_non_null(event);
+		if (!event) {
+			differ(row, "there is no event %s", text_of(step, "event"));
+			return;
+		}
 		if (trunc)
 			trigger_truncate(row->set, event);
 		*ret_rc = trigger_write(row->set, event, text, len);
@@ -195,13 +205,6 @@ static int errno_of(const char *name)
 		if (strcmp(names[i].name, name) == 0)
 			return names[i].code;
 	return name ? -1 : 0;
-}
-
-static const char *text_of(json_t *json, const char *key)
-{
-	const char *text = json_string_value(json_object_get(json, key));
-
-	return text ? text : "";
 }
 
 static void check_log(struct row *row, json_t *step, size_t before)
@@ -455,7 +458,7 @@ static json_t *load(char *line)
 
 static void answers_as_the_kernel_did(void **state)
 {
-	const char *src = getenv("UBP_SRC");
+	const char *src = getenv("UBP_SRC"), *random = getenv("UBP_TRIGGERS");
 	unsigned n = 0, n_passed = 0;
 	char path[4096], *line = NULL;
 	size_t room = 0;
@@ -463,9 +466,9 @@ static void answers_as_the_kernel_did(void **state)
 
 	(void)state;
 	snprintf(path, sizeof(path), "%s/tests/corpus/triggers.jsonl", src ? src : ".");
-	file = fopen(path, "r");
+	file = fopen(random ? random : path, "r");
 	assert_non_null(file);
-	hits_begin();
+	hits_begin(random ? "tests/machine/triggers/rndtgt.c" : "tests/corpus/trigtgt.c");
 	while (getline(&line, &room, file) > 0) {
 		json_t *json = load(line);
 
@@ -482,7 +485,8 @@ static void answers_as_the_kernel_did(void **state)
 	}
 	printf("%u of %u rows\n", n_passed, n);
 	assert_int_equal(n_passed, n);
-	assert_int_equal(n, N_ROWS);
+	if (!random)
+		assert_int_equal(n, N_ROWS);
 }
 
 int main(void)

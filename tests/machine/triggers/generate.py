@@ -179,11 +179,13 @@ def marks(row):
         ret["volatile"] = "pid"
     if "common_pid" in whole:
         ret["order"] = "pid"
-    # A string as a number is the address of a buffer.
-    strings = {n for e in row.world.events for n in e.strings()}
-    values = re.findall(r"(?:vals?|values)=([^: ]*)|[:,]\w*=([^:,]*)", whole)
-    if any(name in re.split(r"[^\w]", "".join(v)) for v in values for name in strings):
-        ret["volatile"], ret["order"] = "kernel memory", "kernel memory"
+    # A string as a number is the address of a buffer; the first word of a stack is one of the kernel's code.
+    strings = {n for e in row.world.events for n in e.strings()} | {"comm"}
+    values = re.findall(r"(?:vals?|values)=([^: ]*)", whole)
+    if any(name in re.split(r"\W", v) for v in values for name in strings):
+        ret["undefined"] = "a string as a number"
+    if re.search(rf"\b({'|'.join(strings)})\.(log2|bucket)|stacktrace\.", whole):
+        ret["undefined"] = "a string or a stack as a number"
     layouts = {layout(row.world, s) for s in row.steps if s.get("write") == "trigger" and "hist" in s["text"]}
     layouts.discard(None)
     if len(layouts) > 1 and re.search(r"\$|onmatch", whole):
