@@ -142,6 +142,9 @@ static int parse_field(struct hist *hist, const char *text, unsigned *flags,
 		rc = find_field(hist, name, flags, &field);
 	if (rc < 0)
 		return rc;
+	if (modifier && strcmp(modifier, "stacktrace") == 0 &&
+	    (!field || field->form != FIELD_STACK))
+		return fail(hist, EINVAL, "Invalid field modifier", text);
 	*ret = hist_field_new(hist, field, *flags, var_name);
 	if (!*ret)
 		return -ENOMEM;

@@ -128,7 +128,7 @@ static void add_name(const struct hist_field *field, struct text *out)
 			text_add(out, "%s.%s.", field->system, field->event_name);
 		text_add(out, "$");
 	}
-	text_add(out, "%s", field->flags & HIST_CPU ? "common_cpu" : hist_field_name(field));
+	text_add(out, "%s", hist_field_name(field));
 }
 
 void hist_field_text(const struct hist_field *field, struct text *out)
@@ -139,6 +139,8 @@ void hist_field_text(const struct hist_field *field, struct text *out)
 		text_add(out, "%s=", field->var_name);
 	if (field->flags & HIST_CONST)
 		text_add(out, "%" PRIu64, field->constant);
+	else if (field->flags & HIST_CPU)
+		text_add(out, "common_cpu"); /* in expressions it is listed as it was written */
 	else
 		add_name(field, out);
 	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS)))

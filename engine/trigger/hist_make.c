@@ -118,9 +118,6 @@ static int parse_key(struct hist *hist, const char *text, struct hist_field **re
 	if (uses_vars(*ret))
 		return fail(hist, EINVAL, "Using variable references in keys not supported",
 			    text);
-	if ((*ret)->flags & HIST_STACK && strstr(text, ".stacktrace") &&
-	    (!(*ret)->field || (*ret)->field->form != FIELD_STACK))
-		return fail(hist, EINVAL, "Invalid field modifier", text);
 	return 0;
 }
 

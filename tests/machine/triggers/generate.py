@@ -58,7 +58,9 @@ class Row:
         event, text = rnd.choice(self.texts.written)
         head, mark, tail = text.partition(" if ")
         r = rnd.random()
-        if r < 0.4:
+        if r < 0.15:
+            text = "!@LISTED@"      # what the trigger file lists last
+        elif r < 0.4:
             text = "!" + text
         elif r < 0.75:
             text = f"{head}:{rnd.choice(('pause', 'cont', 'clear', 'continue', 'pause:clear'))}{mark}{tail}"
@@ -186,6 +188,12 @@ def marks(row):
         ret["undefined"] = "a string as a number"
     if re.search(rf"\b({'|'.join(strings)})\.(log2|bucket)|stacktrace\.", whole):
         ret["undefined"] = "a string or a stack as a number"
+    addresses = "|".join([*strings, "execname", "stacktrace"])
+    for name in re.findall(r"on(?:max|change)\(\$?(\w+)", whole):
+        if re.search(rf"[:,]{re.escape(name)}=[^:,]*({addresses}|\$)", whole):
+            ret["undefined"] = "a string is watched"
+    if re.search(r"save\([^)]*stacktrace", whole):
+        ret["undefined"] = "a stack is saved"
     layouts = {layout(row.world, s) for s in row.steps if s.get("write") == "trigger" and "hist" in s["text"]}
     layouts.discard(None)
     if len(layouts) > 1 and re.search(r"\$|onmatch", whole):

@@ -61,8 +61,10 @@ def all_events():
             for e in sorted(os.listdir(f"{TRACEFS}/events/{g}")) if os.path.isdir(f"{TRACEFS}/events/{g}/{e}")]
 
 
-def reset():
+def reset(row=None):
     """Nothing of a row stays. What is in use goes after what uses it, so this takes some rounds. Whether all is gone."""
+    # Not every histogram goes by the line that lists it.
+    own = [(s["event"], s["text"]) for s in reversed(row["steps"] if row else []) if s.get("write") == "trigger" and s["text"]]
     for _ in range(8):
         left = False
         for event in all_events():
@@ -71,6 +73,9 @@ def reset():
                 write(f"events/{event}/trigger", "!" + re.sub(r" \[(active|paused)\]$", "", line))
             if triggers_of(event):
                 write(f"events/{event}/trigger", "", True)
+            for of, text in own:
+                if of == event and triggers_of(event):
+                    write(f"events/{event}/trigger", "!" + text.lstrip())
             left = left or bool(triggers_of(event))
             write(f"events/{event}/filter", "0")
         if not left:
@@ -132,6 +137,9 @@ class Recorder:
 
     def written(self, step):
         path = f"events/{step['event']}/trigger" if step["write"] == "trigger" else step["write"]
+        if "@LISTED@" in step["text"]:
+            lines = triggers_of(step["event"]).splitlines() or [""]
+            step["text"] = step["text"].replace("@LISTED@", re.sub(r" \[(active|paused)\]$", "", lines[-1]))
         write("error_log", "", True)
         step["errno"] = write(path, step["text"], step.get("trunc", False))
         step["error"] = errors()
@@ -151,7 +159,8 @@ class Recorder:
         ret["tracing_on"] = read("tracing_on").strip()
         if undefined:
             return ret
-        if "volatile" not in row:
+        # Characters of an event's line may be a NUL.
+        if "volatile" not in row and not any(":char" in d for d in row["defs"]):
             ret["trace"] = self.lines("trace")[0]
         if "snapshot" in json.dumps(row["steps"]):
             lines, comments = self.lines("snapshot")
@@ -194,7 +203,7 @@ def main():
             row = json.loads(line)
             recorder.answer(row)
             print(json.dumps(row), flush=True)
-            if not reset():
+            if not reset(row):
                 sys.exit(f"{row['id']}: something stays: {[(e, triggers_of(e)) for e in all_events()]}")
     print("the rows are done", flush=True)
 
