@@ -69,9 +69,11 @@ struct hist_field *hist_field_new(struct hist *hist, const struct trigger_field 
 	return ret;
 }
 
-/* NULL: it has none. */
+/* NULL: it has none. hitcount.log2 counts as the field that it is of, and there is none. */
 static const char *name_of(const struct hist_field *field)
 {
+	if (!field)
+		return NULL;
 	if (field->field)
 		return field->field->name;
 	if (field->flags & (HIST_LOG2 | HIST_BUCKET | HIST_ALIAS))

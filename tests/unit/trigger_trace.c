@@ -53,7 +53,7 @@ static void add_line(struct text *text, const struct trigger_event *event,
 }
 
 static void *reserve(void *ctx, const struct trigger_event *event,
-		     const struct event_record *record)
+		     const struct event_record *record, bool in_snapshot)
 {
 	struct trigger_trace *trace = ctx;
 	struct text text = { 0 };
@@ -63,7 +63,7 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 		synth_text(trace->set, event, record, &text);
 	else
 		add_line(&text, event, record);
-	return add(&trace->now, text.bytes);
+	return add(in_snapshot ? &trace->snapshot : &trace->now, text.bytes);
 }
 
 static void settle(void *ctx, void *place, bool keep)

@@ -37,7 +37,7 @@ static u64 number(void)
 
 static const char *string(void)
 {
-	const char *all[] = { apple, banana, cherry, empty, Apple, l49, l51, l255, l256, special, utf8, NULL };
+	const char *all[] = { apple, banana, cherry, empty, Apple, l49, l51, l255, l256, special, utf8 };
 
 	return all[draw(draw(3) ? 5 : sizeof(all) / sizeof(all[0]))];
 }
