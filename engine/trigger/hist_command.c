@@ -317,8 +317,8 @@ int hist_command(struct trigger_command *command)
 	if (rc < 0)
 		return rc;
 	/* Its minus is none of an expression. */
-	while ((at = strstr(command->param, "sym-offset")))
-		at[3] = 'X';
+	while ((at = strstr(command->param, ".sym-offset")))
+		at[4] = 'X';
 	trigger = trigger_new(command->event, "hist", TRIGGER_HIST);
 	if (!trigger)
 		return -ENOMEM;

@@ -145,7 +145,7 @@ void hist_field_text(const struct hist_field *field, struct text *out)
 		text_add(out, "common_cpu"); /* in expressions it is listed as it was written */
 	else
 		add_name(field, out);
-	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS)))
+	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS | HIST_STACK)))
 		text_add(out, ".%s", modifier);
 	if (field->buckets)
 		text_add(out, "=%" PRId64, (int64_t)field->buckets);

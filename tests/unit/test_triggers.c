@@ -6,6 +6,9 @@
  * the entries of error_log with their carets, and what the file reads then; at the end all trigger, hist and enable files,
  * the trace and the snapshot. Hits are those of the program that the rows were recorded with (trigger_hits.h).
  *
+ * tests/corpus/triggers_found.jsonl has more of them: texts that once were answered differently. UBP_TRIGGERS=FILE: the rows of that
+ * file instead, of random triggers (tests/machine/triggers.sh).
+ *
  * What is not compared: frames of the kernel's stack, which are the kernel's; the hist files of the rows that the corpus calls
  * undefined; digits of those that it calls volatile; the order of entries where it says that this follows from ids or times.
  */
@@ -34,7 +37,8 @@
 #include "tests/unit/trigger_trace.h"
 
 /* Rows of the corpus: none is left out. */
-#define N_ROWS 1059
+#define N_ROWS  1059
+#define N_FOUND 14
 
 #define CATS_MAX   64
 #define EVENTS_MAX 4
@@ -456,19 +460,17 @@ static json_t *load(char *line)
 	return json;
 }
 
-static void answers_as_the_kernel_did(void **state)
+/* Returns how many rows there are. */
+static unsigned check_rows(const char *path, const char *program)
 {
-	const char *src = getenv("UBP_SRC"), *random = getenv("UBP_TRIGGERS");
 	unsigned n = 0, n_passed = 0;
-	char path[4096], *line = NULL;
+	char *line = NULL;
 	size_t room = 0;
-	FILE *file;
+	FILE *file = fopen(path, "r");
 
-	(void)state;
-	snprintf(path, sizeof(path), "%s/tests/corpus/triggers.jsonl", src ? src : ".");
-	file = fopen(random ? random : path, "r");
 	assert_non_null(file);
-	hits_begin(random ? "tests/machine/triggers/rndtgt.c" : "tests/corpus/trigtgt.c");
+	memset(cats, 0, sizeof(cats));
+	hits_begin(program);
 	while (getline(&line, &room, file) > 0) {
 		json_t *json = load(line);
 
@@ -485,14 +487,48 @@ static void answers_as_the_kernel_did(void **state)
 	}
 	printf("%u of %u rows\n", n_passed, n);
 	assert_int_equal(n_passed, n);
-	if (!random)
-		assert_int_equal(n, N_ROWS);
+	return n;
+}
+
+static unsigned check_corpus(const char *name)
+{
+	const char *src = getenv("UBP_SRC");
+	char path[4096];
+
+	snprintf(path, sizeof(path), "%s/tests/corpus/%s", src ? src : ".", name);
+	return check_rows(path, "tests/corpus/trigtgt.c");
+}
+
+static void answers_as_the_kernel_did(void **state)
+{
+	(void)state;
+	if (getenv("UBP_TRIGGERS"))
+		skip();
+	assert_int_equal(check_corpus("triggers.jsonl"), N_ROWS);
+}
+
+static void answers_what_was_found_later(void **state)
+{
+	(void)state;
+	if (getenv("UBP_TRIGGERS"))
+		skip();
+	assert_int_equal(check_corpus("triggers_found.jsonl"), N_FOUND);
+}
+
+static void answers_random_texts(void **state)
+{
+	(void)state;
+	if (!getenv("UBP_TRIGGERS"))
+		skip();
+	check_rows(getenv("UBP_TRIGGERS"), "tests/machine/triggers/rndtgt.c");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(answers_as_the_kernel_did),
+		cmocka_unit_test(answers_what_was_found_later),
+		cmocka_unit_test(answers_random_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,8 @@ def marks(row):
             ret["undefined"] = "a string is watched"
     if re.search(r"save\([^)]*stacktrace", whole):
         ret["undefined"] = "a stack is saved"
+    if re.search(r"common_(flags|preempt_count)", whole):
+        ret["undefined"] = "flags of the kernel"
     # Of a string that cannot be read the kernel takes what lies there.
     if "str" in row.world.parts and re.search(r"on(match|max|change)\(|\bif\b.*\"|/filter", whole + repr(row.steps)):
         ret["undefined"] = "strings that cannot be read"

@@ -159,9 +159,10 @@ class Recorder:
         ret["tracing_on"] = read("tracing_on").strip()
         if undefined:
             return ret
-        # Characters of an event's line may be a NUL.
-        if "volatile" not in row and not any(":char" in d for d in row["defs"]):
-            ret["trace"] = self.lines("trace")[0]
+        # Characters of an event's line may be a NUL; a line has the name that the task has in the end.
+        if "volatile" in row or "pt_comm" in str(row["defs"]) or any(":char" in d for d in row["defs"]):
+            return ret
+        ret["trace"] = self.lines("trace")[0]
         if "snapshot" in json.dumps(row["steps"]):
             lines, comments = self.lines("snapshot")
             ret["snapshot"] = lines or ("allocated" if "is allocated" in comments else "freed" if "is freed" in comments else [])
