@@ -286,7 +286,8 @@ static int parse_minus(struct hist *hist, char *text, unsigned flags, const char
 		return fail(hist, EINVAL, "String type can not be an operand in expression",
 			    text);
 	/* What has an operand but no operator of two cannot be listed behind a minus. */
-	if (expr->operand[0]->operand[0] && (!expr->operand[0]->op || expr->operand[0]->op == '_'))
+	if (expr->operand[0]->operand[0] &&
+	    (!expr->operand[0]->op || expr->operand[0]->op == '_'))
 		return -EINVAL;
 	expr->flags |= expr->operand[0]->flags & (HIST_TIME | HIST_USECS);
 	expr->op = '_';

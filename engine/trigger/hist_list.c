@@ -17,7 +17,8 @@ static void list_keys(const struct hist *hist, struct text *out)
 
 		text_add(out, "%s", i > hist->n_values ? "," : "keys=");
 		if (key->flags & HIST_STACK)
-			text_add(out, "%s%s", key->field ? key->field->name : "common_stacktrace",
+			text_add(out, "%s%s",
+				 key->field ? key->field->name : "common_stacktrace",
 				 key->field ? ".stacktrace" : "");
 		else
 			hist_field_text(key, out);

@@ -20,7 +20,7 @@
 
 #define STACK_ENTRIES 16
 #define BAR           20
-#define NO_PART UINT32_MAX
+#define NO_PART       UINT32_MAX
 
 /* Over all entries, of each value. */
 struct sums {
