@@ -3,12 +3,12 @@
 # Random event triggers on Linux 6.12 and on ubp. A kernel that has CONFIG_HIST_TRIGGERS, which not all have, answers in an
 # emulated machine what random texts ask (triggers/generate.py, record.py); ubp must answer the same, by its library with real
 # hits (tests/unit/test_triggers.c) and by `uprobe --trigger` (tests/integ/corpus_triggers.py).
-#   SEED=N COUNT=N   which rows, and how many: (1, 120), long: (from the clock, 2000)
+#   SEED=N COUNT=N   which rows, and how many: (1, 100), long: (from the clock, 2000)
 #   KEEP=FOLDER      rows and answers are kept there
 # test-seconds: 1200
 . "${0%/*}/lib.bash"
 
-if [ "${MACHINES:-short}" = short ]; then seed=${SEED:-1} count=${COUNT:-120}; else seed=${SEED:-$(date +%s)} count=${COUNT:-2000}; fi
+if [ "${MACHINES:-short}" = short ]; then seed=${SEED:-1} count=${COUNT:-100}; else seed=${SEED:-$(date +%s)} count=${COUNT:-2000}; fi
 kernel_of() { ls "$cache"/k/6.12/boot/vmlinuz-* 2> /dev/null | tail -n 1; }
 if [ "$(uname -m)" = x86_64 ] && [ "$(id -u)" = 0 ] && ! { [ -n "$(kernel_of)" ] && command -v qemu-system-x86_64 > /dev/null; }; then
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS timeout 600 make -C "$top" --no-print-directory triggers-kernel > log 2>&1 || cat log

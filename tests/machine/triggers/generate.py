@@ -121,7 +121,7 @@ def crossed(row):
 def tracked(row):
     """onmax and onchange of one event."""
     rnd, texts, event = row.rnd, row.texts, row.event()
-    if chance(rnd, 0.4):
+    if chance(rnd, 0.5):
         row.synthetic()
     own = [texts.variable(event)]
     handlers = []
@@ -158,7 +158,7 @@ def broken(row):
 
 
 KINDS = {"hist": (histograms, 30), "ctl": (controlled, 18), "cross": (crossed, 28), "track": (tracked, 12), "plain": (plain, 12),
-         "syndef": (definitions, 4), "broken": (broken, 14)}
+         "syndef": (definitions, 4), "broken": (broken, 10)}
 
 
 def layout(world, step):

@@ -39,7 +39,7 @@ class Texts:
         self.common_keys = rnd.choice((["id"], ["id"], ["id"], ["id.hex"], ["common_pid"]))
 
     # --- fields and expressions ---
-    def field(self, event, wrong=0.03):
+    def field(self, event, wrong=0.012):
         rnd = self.rnd
         if chance(rnd, wrong):
             return rnd.choice(("nope", "comm", "", " id", "Id", "common_comm", "$nope", "__probe_ip", "1"))
@@ -64,7 +64,7 @@ class Texts:
     def expression(self, event):
         rnd = self.rnd
         text = self.atom(event)
-        for _ in range(rnd.choice((0, 1, 1, 1, 2, 2, 3, 4))):
+        for _ in range(rnd.choice((0, 1, 1, 1, 1, 1, 2, 2, 3 if chance(rnd, 0.5) else 1, 4 if chance(rnd, 0.2) else 0))):
             text += rnd.choice("++--**//") + self.atom(event)
         r = rnd.random()
         if r < 0.06:
@@ -76,7 +76,7 @@ class Texts:
         if text == "common_pid" and chance(rnd, 0.4):
             return text + ".execname"
         if chance(rnd, p):
-            modifier = rnd.choice(MODIFIERS if chance(rnd, 0.12) else modifiers)
+            modifier = rnd.choice(MODIFIERS if chance(rnd, 0.05) else modifiers)
             text += "." + modifier
             if modifier.endswith("="):
                 text += rnd.choice(("2", "3", "10", "100", "0x10")) if chance(rnd, 0.9) else number(rnd)
@@ -95,7 +95,9 @@ class Texts:
 
     def variable(self, event):
         rnd = self.rnd
-        name = rnd.choice(("v0", "v1", "x", "lat", "ts0", "y2")) if chance(rnd, 0.95) else rnd.choice(("id", "1", "$x", " x", "", "pause"))
+        used = {n for e, n, _ in self.variables if e is event}
+        names = [n for n in ("v0", "v1", "x", "lat", "ts0", "y2") if n not in used or chance(rnd, 0.05)] or ["v9"]
+        name = rnd.choice(names) if chance(rnd, 0.97) else rnd.choice(("id", "1", "$x", " x", "", "pause"))
         r = rnd.random()
         if r < 0.4:
             text = self.modified(event, ("hex", "usecs", "execname"), 0.1)
@@ -108,20 +110,24 @@ class Texts:
         rnd, fields = self.rnd, []
         for _ in range(rnd.choice((1, 1, 1, 2, 2, 3 if chance(rnd, 0.2) else 2))):
             field = rnd.choice([*keys, *values, "hitcount"])
-            field = field.split(".")[0] if chance(rnd, 0.85) else field
-            if chance(rnd, 0.03):
+            field = field.split(".")[0] if chance(rnd, 0.96) else field
+            if chance(rnd, 0.015):
                 field = self.field(event, 0.5)
             fields.append(field + rnd.choice(("", "", ".descending", ".ascending", ".desc" if chance(rnd, 0.1) else "")))
         return ",".join(fields)
 
     def action(self, event, handler):
         rnd, r = self.rnd, self.rnd.random()
-        if handler == "onmatch" or r < 0.4:
+        if handler == "onmatch" or (r < 0.4 and (self.synths or chance(rnd, 0.05))):
             return self.synth_call(event)
-        if r < 0.8:
-            fields = [self.field(event) for _ in range(rnd.choice((1, 1, 2, 3)))]
+        if r < 0.85:
+            fields = [self.long_name(self.field(event)) for _ in range(rnd.choice((1, 1, 2, 3)))]
             return f"save({','.join(fields)})"
         return "snapshot()"
+
+    def long_name(self, name):
+        """Names of one letter are no parameters of actions."""
+        return name if len(name) > 1 or chance(self.rnd, 0.05) else "id"
 
     def parameter(self, event, kind, other):
         rnd = self.rnd
@@ -137,7 +143,8 @@ class Texts:
         if not want_string and chance(rnd, 0.05):
             return rnd.choice((number(rnd), "common_pid", "common_cpu", "$nope", "hitcount"))
         # A number is never given for a string: the kernel takes some for addresses.
-        return rnd.choice(names) if names else ("own" if want_string else "id")
+        long = [n for n in names if len(n) > 1]
+        return rnd.choice(long or names) if names else ("own" if want_string else "id")
 
     def synth_call(self, event, other=None):
         rnd = self.rnd
@@ -178,7 +185,7 @@ class Texts:
         rnd = self.rnd
         keys = keys or [self.key(event) for _ in range(rnd.choice((1, 1, 1, 2, 2, 3, 4 if chance(rnd, 0.1) else 1)))]
         items = [f"{rnd.choice(('keys', 'keys', 'keys', 'key'))}={','.join(keys)}"]
-        values = [self.value(event) for _ in range(rnd.choice((0, 0, 0, 1, 1, 2, 2, 3 if chance(rnd, 0.2) else 1)))]
+        values = [self.value(event) for _ in range(rnd.choice((0, 0, 0, 1, 1, 2, 2, 3 if chance(rnd, 0.1) else 1)))]
         if values:
             items.append(f"{rnd.choice(('vals', 'vals', 'val', 'values'))}={','.join(values)}")
         mine = list(variables)
@@ -187,15 +194,15 @@ class Texts:
             items.append(",".join(f"{n}={t}" for n, t in mine))
         else:
             items += [f"{n}={t}" for n, t in mine]
-        for p, item in ((0.35, lambda: "sort=" + self.sort(event, keys, values)), (0.2, lambda: "size=" + rnd.choice(SIZES if chance(rnd, 0.4) else SIZES[1:6])),
-                        (0.1, lambda: rnd.choice(("nohitcount", "NOHC"))), (0.05, lambda: rnd.choice(("pause", "cont", "clear", "continue"))),
+        for p, item in ((0.35, lambda: "sort=" + self.sort(event, keys, values)), (0.2, lambda: "size=" + rnd.choice(SIZES if chance(rnd, 0.15) else SIZES[1:6])),
+                        (0.1 if values else 0.01, lambda: rnd.choice(("nohitcount", "NOHC"))), (0.02, lambda: rnd.choice(("pause", "cont", "clear", "continue"))),
                         (0.06, lambda: "name=" + rnd.choice(("foo", "foo", "bar", ""))), (0.03, lambda: "clock=" + rnd.choice(("mono", "global", "zzz", "counter")))):
             if chance(rnd, p):
                 items.append(item())
         if chance(rnd, 0.15):
             rnd.shuffle(items)
         items += handlers
-        if chance(rnd, 0.06):
+        if chance(rnd, 0.05) and (mine or self.synths):
             items.append(self.handler(event, [n for n, _ in mine]))
         text = "hist:" + ":".join(items)
         if chance(rnd, 0.15):
