@@ -33,6 +33,7 @@ class Texts:
     def __init__(self, rnd, world):
         self.rnd, self.world = rnd, world
         self.variables = []     # (event, name, expression)
+        self.named = set()      # (event, name): of variables, those of texts that are not done, too
         self.written = []       # (event, text) of triggers
         self.synths = {}        # name: [(type, field)]
         # Keys of the histograms that refer to each other are alike.
@@ -95,12 +96,11 @@ class Texts:
 
     def variable(self, event):
         rnd = self.rnd
-        used = {n for e, n, _ in self.variables if e is event}
-        names = [n for n in ("v0", "v1", "x", "lat", "ts0", "y2") if n not in used or chance(rnd, 0.05)] or ["v9"]
+        names = [n for n in ("v0", "v1", "x", "lat", "ts0", "y2") if (event, n) not in self.named or chance(rnd, 0.03)] or ["v9"]
         name = rnd.choice(names) if chance(rnd, 0.97) else rnd.choice(("id", "1", "$x", " x", "", "pause"))
-        r = rnd.random()
-        if r < 0.4:
-            text = self.modified(event, ("hex", "usecs", "execname"), 0.1)
+        self.named.add((event, name))
+        if chance(rnd, 0.4):
+            text = self.modified(event, ("hex", "usecs"), 0.1)
         else:
             text = self.expression(event)
         return name, text
@@ -228,7 +228,7 @@ class Texts:
         name = name or rnd.choice(("syn_a", "syn_b", "lat_ev", "9x", "a-b")[:3 if chance(rnd, 0.95) else None])
         fields = []
         for i in range(rnd.choice((1, 1, 2, 2, 3))):
-            fields.append((rnd.choice(SYNTH_TYPES if chance(rnd, 0.5) else ("u64", "u64", "u64", "s32", "char[]")), f"f{i}"))
+            fields.append((rnd.choice(SYNTH_TYPES if chance(rnd, 0.25) else ("u64", "u64", "u64", "s64", "char[]")), f"f{i}"))
         self.synths[name] = fields
         between = rnd.choice(("; ", ";", " ; ", " "))
         return f"{name} {between.join(f'{t} {f}' for t, f in fields)}"
