@@ -185,9 +185,10 @@ def marks(row):
     # A string as a number is the address of a buffer; the first word of a stack is one of the kernel's code.
     strings = {n for e in row.world.events for n in e.strings()} | {"comm"}
     values = re.findall(r"(?:vals?|values)=([^: ]*)", whole)
+    strings |= set(re.findall(r"char\[\w*\] (\w+)", whole))
     if any(name in re.split(r"\W", v) for v in values for name in strings):
         ret["undefined"] = "a string as a number"
-    if re.search(rf"\b({'|'.join(strings)})\.(log2|bucket)|stacktrace\.", whole):
+    if re.search(rf"\b({'|'.join(strings)})\.(log2|bucket)|stacktrace[-.+*/]|[-+*/][\w.]*stacktrace", whole):
         ret["undefined"] = "a string or a stack as a number"
     addresses = "|".join([*strings, "execname", "stacktrace"])
     for name in re.findall(r"on(?:max|change)\(\$?([^).:]+)", whole):
