@@ -1,10 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# Fetch kernels for machines, and keep them: kernels.sh [FOLDER]. 6.1 is Debian's of today (for
-# what its command line can forbid), 5.10 the one of Debian 11, 4.15 the one of Ubuntu
-# 18.04, the oldest that ubp works on of those that a mirror still has; 4.4, of 16.04, is too old. Nothing but `make other-kernels` asks for it.
+# Fetch kernels for machines, and keep them: kernels.sh [--only 6.12] [FOLDER]. 6.1 is Debian's of today (for
+# what its command line can forbid), 6.12 its newer one (whose triggers ubp's are like), 5.10 the one of Debian 11, 4.15 the one of Ubuntu
+# 18.04, the oldest that ubp works on of those that a mirror still has; 4.4, of 16.04, is too old. Nothing but `make other-kernels` asks
+# for it, and for 6.12 alone `make triggers-kernel`.
 set -eu
+only=
+[ "${1:-}" != --only ] || { only=$2; shift 2; }
 keep=${1:-${UBP_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/ubp}/k}
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
@@ -60,6 +63,11 @@ fetch() {
 }
 
 missing=0
+there 6.12 || (
+	newest=$(apt-cache pkgnames linux-image-6.12 | grep -E '^linux-image-6\.12\.[0-9]+\+deb[0-9]+-amd64$' | sort -V | tail -n 1)
+	fetch 6.12 "${newest:?no 6.12 in the package lists (apt-get update)}"
+) || missing=1
+[ "$only" != 6.12 ] || exit $missing
 there 6.1 || (
 	newest=$(apt-cache depends linux-image-amd64 | sed -n 's/.*Depends: \(linux-image-6.1[^ ]*\)/\1/p' | head -n 1)
 	fetch 6.1 "${newest:?no Debian 12 kernel in the package lists (apt-get update)}"

@@ -71,7 +71,7 @@ static bool has_stack_trigger(const struct trigger_event *event)
 }
 
 static void *reserve(void *ctx, const struct trigger_event *event,
-		     const struct event_record *record)
+		     const struct event_record *record, bool in_snapshot)
 {
 	struct session_triggers *triggers = ctx;
 	struct waiting *w = malloc(offsetof(struct waiting, record) + record->size);
@@ -84,7 +84,7 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 	/* Then a stack is what the trigger gives. */
 	if (has_stack_trigger(event))
 		w->record.n_stack = 0;
-	w->is_due = !triggers->set->has_snapshot;
+	w->is_due = in_snapshot || !triggers->set->has_snapshot;
 	*triggers->last = w;
 	triggers->last = &w->next;
 	triggers->n_bytes += record->size;
@@ -108,7 +108,7 @@ static void give_stack(void *ctx, const struct event_record *record)
 	while (w && w->hit != record)
 		w = w->next;
 	if (!w) {
-		w = reserve(ctx, triggers->events[record->probe], record);
+		w = reserve(ctx, triggers->events[record->probe], record, false);
 		if (!w)
 			return;
 		w->is_kept = true;

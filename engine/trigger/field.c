@@ -26,15 +26,13 @@ static const struct trigger_field common_fields[] = {
 
 #define N_COMMON (sizeof(common_fields) / sizeof(common_fields[0]))
 
-/* A number's type of a uprobe event; x8 is u8 there. */
+/* A number's type of a uprobe event; x8 and char are u8 there. */
 static const char *number_type(const struct spec_type *type)
 {
 	static const char *const names[2][4] = { { "u8", "u16", "u32", "u64" },
 						 { "s8", "s16", "s32", "s64" } };
 	unsigned log = type->size == 1 ? 0 : type->size == 2 ? 1 : type->size == 4 ? 2 : 3;
 
-	if (type->format == SPEC_CHAR)
-		return "char";
 	if (type->format == SPEC_FLOAT)
 		return type->size == 4 ? "f32" : "f64";
 	return names[type->format == SPEC_SIGNED][log];

@@ -150,18 +150,26 @@ static int set_clock(struct trigger_set *set, const struct hist *hist)
 				 hist->text->clock);
 }
 
-/* pause, cont, clear of one that is there, or there is one too many. */
-static int change(struct trigger_set *set, struct trigger *found, const struct hist_text *text)
+/* pause, cont, clear of one that is there. False: there is none. */
+static bool change(const struct trigger *trigger, const struct trigger *named)
 {
+	const struct hist_text *text = trigger->hist->text;
+	struct trigger *found;
+
+	if (!text->pause && !text->cont && !text->clear)
+		return false;
+	if (text->name && (!named || !hist_is_same(trigger, named, named, true)))
+		return false;
+	found = find_same(trigger, named);
+	if (!found)
+		return false;
 	if (text->pause)
 		found->is_paused = true;
 	else if (text->cont)
 		found->is_paused = false;
-	else if (text->clear)
-		hist_map_clear(&found->hist->map);
 	else
-		return trigger_log_at(&set->log, EEXIST, "Hist trigger already exists", 0);
-	return 0;
+		hist_map_clear(&found->hist->map);
+	return true;
 }
 
 /* The name: it is whose histogram there is, if there is one. */
@@ -204,13 +212,11 @@ static int start(struct trigger_set *set, struct trigger *trigger)
 	return 0;
 }
 
-/* *ret_kept: the trigger is in the list now. */
-static int add(struct trigger_set *set, struct trigger *trigger, bool *ret_kept)
+/* May it be, beside those that there are? */
+static int check_new(struct trigger_set *set, const struct trigger *trigger,
+		     const struct trigger *named)
 {
 	const struct hist_text *text = trigger->hist->text;
-	struct trigger *named = find_named(set, text->name), *found;
-	bool is_paused = text->pause;
-	int rc;
 
 	if (named && !hist_is_same(trigger, named, named, true))
 		return trigger_log_token(
@@ -218,18 +224,32 @@ static int add(struct trigger_set *set, struct trigger *trigger, bool *ret_kept)
 			"Named hist trigger doesn't match existing named trigger "
 			"(includes variables)",
 			"name=");
-	found = text->name && !named ? NULL : find_same(trigger, named);
-	if (found)
-		return change(set, found, text);
+	if ((named || !text->name) && find_same(trigger, named))
+		return trigger_log_at(&set->log, EEXIST, "Hist trigger already exists", 0);
 	if (text->cont || text->clear)
 		return trigger_log_at(&set->log, ENOENT,
 				      "Can't clear or continue a nonexistent hist trigger", 0);
-	trigger->is_paused = is_paused;
-	rc = set_clock(set, trigger->hist);
+	return set_clock(set, trigger->hist);
+}
+
+/*
+ * *ret_kept: the trigger is in the list now. What is wrong with its actions is told before what is wrong with it beside
+ * the others.
+ */
+static int add(struct trigger_set *set, struct trigger *trigger, bool *ret_kept)
+{
+	struct trigger *named = find_named(set, trigger->hist->text->name);
+	int rc;
+
+	if (change(trigger, named))
+		return 0;
+	rc = start(set, trigger);
 	if (rc == 0)
-		rc = take_name(set, trigger, named);
-	if (rc == 0 && !named)
-		rc = start(set, trigger);
+		rc = check_new(set, trigger, named);
+	if (rc < 0)
+		return rc;
+	trigger->is_paused = trigger->hist->text->pause;
+	rc = take_name(set, trigger, named);
 	if (rc < 0)
 		return rc;
 	trigger_link(trigger, true);
@@ -298,8 +318,8 @@ int hist_command(struct trigger_command *command)
 	if (rc < 0)
 		return rc;
 	/* Its minus is none of an expression. */
-	while ((at = strstr(command->param, "sym-offset")))
-		at[3] = 'X';
+	while ((at = strstr(command->param, ".sym-offset")))
+		at[4] = 'X';
 	trigger = trigger_new(command->event, "hist", TRIGGER_HIST);
 	if (!trigger)
 		return -ENOMEM;

@@ -142,14 +142,15 @@ static int parse_field(struct hist *hist, const char *text, unsigned *flags,
 		rc = find_field(hist, name, flags, &field);
 	if (rc < 0)
 		return rc;
+	if (modifier && strcmp(modifier, "stacktrace") == 0 &&
+	    (!field || field->form != FIELD_STACK))
+		return fail(hist, EINVAL, "Invalid field modifier", text);
 	*ret = hist_field_new(hist, field, *flags, var_name);
 	if (!*ret)
 		return -ENOMEM;
 	if ((*ret)->flags & HIST_CPU)
-		(*ret)->name = name;
+		((*ret)->operand[0] ? (*ret)->operand[0] : *ret)->name = name;
 	(*ret)->buckets = buckets;
-	if ((*ret)->operand[0])
-		(*ret)->operand[0]->buckets = 0;
 	return 0;
 }
 
@@ -214,7 +215,6 @@ static int parse_ref(struct hist *hist, const char *system, const char *event_na
 	alias->type = ref->type;
 	alias->system = ref->system;
 	alias->event_name = ref->event_name;
-	alias->flags |= var->flags & HIST_STRING;
 	*ret = alias;
 	return 0;
 }
@@ -285,6 +285,10 @@ static int parse_minus(struct hist *hist, char *text, unsigned flags, const char
 	if (expr->operand[0]->flags & HIST_STRING)
 		return fail(hist, EINVAL, "String type can not be an operand in expression",
 			    text);
+	/* What has an operand but no operator of two cannot be listed behind a minus. */
+	if (expr->operand[0]->operand[0] &&
+	    (!expr->operand[0]->op || expr->operand[0]->op == '_'))
+		return -EINVAL;
 	expr->flags |= expr->operand[0]->flags & (HIST_TIME | HIST_USECS);
 	expr->op = '_';
 	*ret = expr;

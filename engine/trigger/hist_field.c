@@ -68,9 +68,11 @@ struct hist_field *hist_field_new(struct hist *hist, const struct trigger_field 
 	return ret;
 }
 
-/* NULL: it has none. */
+/* NULL: it has none. hitcount.log2 counts as the field that it is of, and there is none. */
 static const char *name_of(const struct hist_field *field)
 {
+	if (!field)
+		return NULL;
 	if (field->field)
 		return field->field->name;
 	if (field->flags & (HIST_LOG2 | HIST_BUCKET | HIST_ALIAS))
@@ -127,8 +129,7 @@ static void add_name(const struct hist_field *field, struct sink_buf *out)
 			sink_buf_printf(out, "%s.%s.", field->system, field->event_name);
 		sink_buf_printf(out, "$");
 	}
-	sink_buf_printf(out, "%s",
-			field->flags & HIST_CPU ? "common_cpu" : hist_field_name(field));
+	sink_buf_printf(out, "%s", hist_field_name(field));
 }
 
 void hist_field_text(const struct hist_field *field, struct sink_buf *out)
@@ -139,9 +140,12 @@ void hist_field_text(const struct hist_field *field, struct sink_buf *out)
 		sink_buf_printf(out, "%s=", field->var_name);
 	if (field->flags & HIST_CONST)
 		sink_buf_printf(out, "%" PRIu64, field->constant);
+	else if (field->flags & HIST_CPU)
+		sink_buf_printf(
+			out, "common_cpu"); /* in expressions it is listed as it was written */
 	else
 		add_name(field, out);
-	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS)))
+	if (modifier && !(field->flags & (HIST_REF | HIST_EXPR | HIST_ALIAS | HIST_STACK)))
 		sink_buf_printf(out, ".%s", modifier);
 	if (field->buckets)
 		sink_buf_printf(out, "=%" PRId64, (int64_t)field->buckets);

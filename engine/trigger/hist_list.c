@@ -17,7 +17,8 @@ static void list_keys(const struct hist *hist, struct sink_buf *out)
 
 		sink_buf_printf(out, "%s", i > hist->n_values ? "," : "keys=");
 		if (key->flags & HIST_STACK)
-			sink_buf_printf(out, "%s%s", hist_field_name(key),
+			sink_buf_printf(out, "%s%s",
+					key->field ? key->field->name : "common_stacktrace",
 					key->field ? ".stacktrace" : "");
 		else
 			hist_field_text(key, out);

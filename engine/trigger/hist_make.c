@@ -38,7 +38,7 @@ static int add_value(struct hist *hist, char *text, const char *var_name)
 	if (rc < 0)
 		return rc;
 	if (field->flags & (var_name ? not_var : not_value))
-		return fail(hist, EINVAL, "Invalid field modifier", text);
+		return fail(hist, EINVAL, "Invalid field modifier", copy);
 	if (var_name) {
 		field->var = (unsigned)hist->n_vars++;
 		field->var_hist = hist;
@@ -117,10 +117,7 @@ static int parse_key(struct hist *hist, const char *text, struct hist_field **re
 		return rc;
 	if (uses_vars(*ret))
 		return fail(hist, EINVAL, "Using variable references in keys not supported",
-			    text);
-	if ((*ret)->flags & HIST_STACK && strstr(text, ".stacktrace") &&
-	    (!(*ret)->field || (*ret)->field->form != FIELD_STACK))
-		return fail(hist, EINVAL, "Invalid field modifier", text);
+			    copy); /* what is left of it */
 	return 0;
 }
 

@@ -20,6 +20,7 @@
 
 #define STACK_ENTRIES 16
 #define BAR           20
+#define NO_PART       UINT32_MAX
 
 /* Over all entries, of each value. */
 struct sums {
@@ -82,7 +83,8 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 
 	memcpy(&value, bytes, sizeof(value));
 	if (is_frames(field)) {
-		sink_buf_printf(out, "%s:\n", hist_field_name(field));
+		sink_buf_printf(out, "%s:\n",
+				field->field ? field->field->name : "common_stacktrace");
 		print_stack(set, bytes, out);
 		return;
 	}
@@ -126,14 +128,15 @@ static void print_key(const struct hist *hist, const uint8_t *key, const char *c
 	sink_buf_printf(out, is_long ? "}" : " }");
 }
 
+/* In 32 bits. NO_PART: it is too much of a total that is too little. */
 static uint64_t part_of(uint64_t value, uint64_t total)
 {
-	if (!total)
-		return 0;
-	if (value < UINT64_MAX / 10000)
-		return value * 10000 / total;
+	if (total && value < UINT64_MAX / 10000)
+		return (uint32_t)(value * 10000 / total);
 	total /= 10000;
-	return total ? value / total : UINT64_MAX;
+	if (!total)
+		return value ? NO_PART : 0;
+	return (uint32_t)(value / total);
 }
 
 /* A variable that was written with its event is called so. */
@@ -152,12 +155,16 @@ static void print_value(const struct hist_field *field, uint64_t value, uint64_t
 {
 	char spelt[3 * 64 + 4];
 	const char *name = value_name(field, spelt, sizeof(spelt));
-	uint64_t part = (uint32_t)part_of(value, field->flags & HIST_PERCENT ? total : max);
+	uint64_t part = part_of(value, field->flags & HIST_PERCENT ? total : max);
 	char bar[BAR + 1];
 
-	if (field->flags & HIST_PERCENT)
+	if (field->flags & HIST_PERCENT && part == NO_PART)
+		sink_buf_printf(out, " %s (%%):[ERROR]", name);
+	else if (field->flags & HIST_PERCENT)
 		sink_buf_printf(out, " %s (%%): %3" PRIu64 ".%02" PRIu64, name, part / 100,
 				part % 100);
+	else if (field->flags & HIST_GRAPH && part == NO_PART)
+		sink_buf_printf(out, " %s: %20s", name, "[ERROR]");
 	else if (field->flags & HIST_GRAPH) {
 		size_t len = (uint32_t)(part * BAR) / 10000;
 

@@ -8,6 +8,7 @@
 #include "engine/event/record.h"
 #include "engine/trigger/hist_value.h"
 #include "engine/trigger/set.h"
+#include "engine/trigger/trigger.h"
 
 static void make_key(const struct hist_run *run, uint8_t *key)
 {
@@ -105,7 +106,7 @@ static void take_snapshot(const struct hist_run *run, const struct hist_doer *do
 	track->is_taken = true;
 	memcpy(track->comm, entry->comm, sizeof(track->comm));
 	memcpy(track->key, entry->key, run->hist->key_size);
-	run->set->out->snapshot(run->set->out_ctx);
+	trigger_snapshot(run->set);
 }
 
 static void act(const struct hist_run *run, const struct hist_doer *doer,

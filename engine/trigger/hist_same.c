@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/trigger/field.h"
+#include "engine/trigger/hist_field.h"
 #include "engine/trigger/hist_make.h"
 #include "engine/trigger/trigger.h"
 
@@ -22,11 +23,17 @@ static bool same_source(const struct trigger_field *a, const struct trigger_fiel
 	       a->size == b->size && a->is_signed == b->is_signed;
 }
 
+/* The processor has several names; another one is another field. */
+static const char *cpu_name(const struct hist_field *field)
+{
+	return field->flags & HIST_CPU ? hist_field_name(field) : NULL;
+}
+
 static bool same_field(const struct hist_field *a, const struct hist_field *b)
 {
 	return a->flags == b->flags && same_source(a->field, b->field) &&
 	       a->offset == b->offset && a->size == b->size && a->is_signed == b->is_signed &&
-	       same_text(a->var_name, b->var_name);
+	       same_text(a->var_name, b->var_name) && same_text(cpu_name(a), cpu_name(b));
 }
 
 static bool same_doer(const struct hist_doer *a, const struct hist_doer *b)

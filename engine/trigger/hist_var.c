@@ -142,7 +142,8 @@ struct hist_field *hist_ref_make(struct hist *hist, const struct hist_field *var
 	ref->var_hist = var->var_hist;
 	ref->size = var->size;
 	ref->is_signed = var->is_signed;
-	ref->flags |= var->flags & (HIST_TIME | HIST_USECS | HIST_STRING | HIST_STACK);
+	/* Not that it is a string: such a one may be an operand. */
+	ref->flags |= var->flags & (HIST_TIME | HIST_USECS | HIST_STACK);
 	ref->name = var->var_name ? pool_text(&hist->pool, var->var_name, strlen(var->var_name))
 				  : "";
 	ref->type = pool_text(&hist->pool, var->type, strlen(var->type));

@@ -34,6 +34,12 @@ static void pause_hists(struct trigger_event *target, bool paused)
 			t->is_paused = paused;
 }
 
+void trigger_snapshot(struct trigger_set *set)
+{
+	set->n_snapshots++;
+	set->out->snapshot(set->out_ctx);
+}
+
 void trigger_fire(struct trigger_set *set, struct trigger *trigger,
 		  const struct event_record *record, const struct event_record *hit)
 {
@@ -44,7 +50,7 @@ void trigger_fire(struct trigger_set *set, struct trigger *trigger,
 		break;
 	case TRIGGER_SNAPSHOT:
 		if (take(trigger))
-			set->out->snapshot(set->out_ctx);
+			trigger_snapshot(set);
 		break;
 	case TRIGGER_STACK:
 		if (take(trigger) && set->tracing_on)
@@ -101,6 +107,7 @@ static void hit_event(struct trigger_set *set, struct trigger_event *event,
 		      const struct event_record *record)
 {
 	const struct trigger_out *out = set->out;
+	size_t n_snapshots = set->n_snapshots;
 	void *place = NULL;
 	unsigned late = 0;
 	bool kept, waits, was_muted = event->is_muted;
@@ -114,12 +121,13 @@ static void hit_event(struct trigger_set *set, struct trigger_event *event,
 	/* A record that may well be thrown away has no place of its own yet. */
 	waits = event->is_muted || event->filter;
 	if (set->tracing_on && !waits)
-		place = out->reserve(set->out_ctx, event, record);
+		place = out->reserve(set->out_ctx, event, record, false);
 	if (event->needs_record)
 		late = fire_early(set, event, record, record);
 	kept = is_kept(event, record);
 	if (waits && kept && set->tracing_on)
-		place = out->reserve(set->out_ctx, event, record);
+		place = out->reserve(set->out_ctx, event, record,
+				     (set->n_snapshots - n_snapshots) % 2);
 	if (place)
 		out->settle(set->out_ctx, place, kept);
 	fire_late(set, event, late, record);

@@ -34,10 +34,10 @@ struct trigger_event;
 struct trigger_out {
 	/*
 	 * Room for @record of @event in the trace: settled later, when it is known whether it stays. What is recorded
-	 * meanwhile comes behind it.
+	 * meanwhile comes behind it. @in_snapshot: in what has become the snapshot during this hit.
 	 */
 	void *(*reserve)(void *ctx, const struct trigger_event *event,
-			 const struct event_record *record);
+			 const struct event_record *record, bool in_snapshot);
 	void (*settle)(void *ctx, void *place, bool keep);
 	/* The stack of @record, as an entry of its own. */
 	void (*stack)(void *ctx, const struct event_record *record);
@@ -63,6 +63,7 @@ struct trigger_set {
 	struct trigger **named; /* triggers of histograms with a name */
 	size_t n_named;
 	struct track *snapshot_by; /* whose snapshot() it is */
+	size_t n_snapshots;
 	const struct trigger_out *out;
 	void *out_ctx;
 	unsigned depth;     /* of hits within hits: events that hits make */

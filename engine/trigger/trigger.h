@@ -70,6 +70,8 @@ void trigger_link(struct trigger *trigger, bool to_end);
 void trigger_unlink(struct trigger *trigger);
 
 /* Carry it out. @record is NULL where values are not looked at. */
+/* The two buffers change places. */
+void trigger_snapshot(struct trigger_set *set);
 void trigger_fire(struct trigger_set *set, struct trigger *trigger,
 		  const struct event_record *record, const struct event_record *hit);
 /* Is it carried out behind the event's own record? */

@@ -21,17 +21,16 @@
 #include "engine/ubp.h"
 #include "tests/unit/temp.h"
 
-#define RUNS_MAX      256
 #define FUNCTIONS_MAX 64
 #define BASE          0x400000
 
 struct run {
+	struct run *next;
 	char *name; /* definitions, parts, number */
 	struct hits hits;
 };
 
-static struct run runs[RUNS_MAX];
-static size_t n_runs;
+static struct run *runs;
 static char folder[TEMP_LEN], target[TEMP_LEN + 16];
 static struct {
 	char name[32];
@@ -56,9 +55,9 @@ static void read_functions(void)
 	assert_int_equal(pclose(nm), 0);
 }
 
-void hits_begin(void)
+void hits_begin(const char *program)
 {
-	const char *src = getenv("UBP_SRC");
+	const char *src = getenv("UBP_SRC") ? getenv("UBP_SRC") : ".";
 	char command[4096];
 	cpu_set_t one;
 
@@ -69,20 +68,24 @@ void hits_begin(void)
 	temp_folder(folder);
 	snprintf(target, sizeof(target), "%s/trigtgt", folder);
 	snprintf(command, sizeof(command),
-		 "gcc -O1 -fno-pie -no-pie -static -pthread -o %s %s/tests/corpus/trigtgt.c",
-		 target, src ? src : ".");
+		 "gcc -O1 -fno-pie -no-pie -static -pthread -I%s -o %s %s/%s", src, target, src,
+		 program);
 	assert_int_equal(system(command), 0);
 	read_functions();
 }
 
 void hits_end(void)
 {
-	for (size_t i = 0; i < n_runs; i++) {
-		for (size_t k = 0; k < runs[i].hits.n; k++)
-			free(runs[i].hits.records[k]);
-		free(runs[i].hits.records);
-		free(runs[i].name);
+	for (struct run *each = runs, *next; each; each = next) {
+		next = each->next;
+		for (size_t i = 0; i < each->hits.n; i++)
+			free(each->hits.records[i]);
+		free(each->hits.records);
+		free(each->name);
+		free(each);
 	}
+	runs = NULL;
+	n_functions = 0;
 	unlink(target);
 	rmdir(folder);
 }
@@ -235,18 +238,20 @@ const struct hits *hits_of(json_t *defs, json_t *parts, unsigned number)
 {
 	json_t *both = json_pack("[O,O,i]", defs, parts, (int)number);
 	char *name = json_dumps(both, 0);
-	size_t i = 0;
+	struct run *each;
 
 	assert_non_null(name);
 	json_decref(both);
-	while (i < n_runs && strcmp(runs[i].name, name) != 0)
-		i++;
-	if (i < n_runs) {
+	for (each = runs; each && strcmp(each->name, name) != 0;)
+		each = each->next;
+	if (each) {
 		free(name);
-		return &runs[i].hits;
+		return &each->hits;
 	}
-	assert_true(n_runs < RUNS_MAX);
-	runs[n_runs].name = name;
-	run(defs, parts, &runs[n_runs].hits);
-	return &runs[n_runs++].hits;
+	each = calloc(1, sizeof(*each));
+	assert_non_null(each);
+	*each = (struct run){ .next = runs, .name = name };
+	runs = each;
+	run(defs, parts, &each->hits);
+	return &each->hits;
 }

@@ -25,8 +25,8 @@ struct hits {
 	size_t n_tasks;
 };
 
-/* Build the program. */
-void hits_begin(void);
+/* Build the program, of this source below UBP_SRC. */
+void hits_begin(const char *program);
 /* Free all runs, remove the program. */
 void hits_end(void);
 

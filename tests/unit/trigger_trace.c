@@ -53,7 +53,7 @@ static void add_line(struct sink_buf *text, const struct trigger_event *event,
 }
 
 static void *reserve(void *ctx, const struct trigger_event *event,
-		     const struct event_record *record)
+		     const struct event_record *record, bool in_snapshot)
 {
 	struct trigger_trace *trace = ctx;
 	struct sink_buf text = { 0 };
@@ -63,7 +63,7 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 		synth_text(trace->set, event, record, &text);
 	else
 		add_line(&text, event, record);
-	return add(&trace->now, text.data);
+	return add(in_snapshot ? &trace->snapshot : &trace->now, text.data);
 }
 
 static void settle(void *ctx, void *place, bool keep)
