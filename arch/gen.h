@@ -388,25 +388,6 @@ void gen_fault(struct gen *g, const struct gen_fault *fault);
 /* Returns 0, or a negative errno with the reason why there is no such detour. */
 int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct ubp_err *err);
 
-/* --- gen_record.c --------------------------------------------------------------------- */
-
-/* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */
-void gen_record(struct gen *g, label_t trap, size_t i);
-
-/* Behind it, all of it but its data. */
-void gen_record_end(struct gen *g, uint32_t max);
-/* What it reserves. */
-uint32_t gen_record_max(const struct gen *g);
-
-/* --- gen_tally.c ---------------------------------------------------------------------- */
-
-/* As gen_record(), for a probe that counts. False: it records its hits. */
-bool gen_tally(struct gen *g, label_t trap, size_t i);
-/* Does it do nothing but count? */
-bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe);
-/* What makes the value of a field without the program's memory, where all args of the plan are such. NULL: it is in the record. */
-const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field);
-
 /* --- gen_data.c ----------------------------------------------------------------------- */
 
 /* Value of a numeric arg: the accumulator of @op's arg, or what it points to, with bit-fields
@@ -421,6 +402,8 @@ void gen_put_faults(struct gen *g);
 
 /* What its filter needs and tells before there is a record. */
 struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* Does it look at the record? */
+bool gen_filter_is_late(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void gen_filter_early(struct gen *g, label_t drop);
 /* gen_filter_early() when there is a record. Returns whether the reader need not look any more. */

@@ -32,6 +32,7 @@
 
 #include "arch/gen.h"
 #include "arch/gen_like.h"
+#include "arch/gen_record.h"
 #include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 
@@ -142,7 +143,7 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 	} else {
 		save(g, g->used);
 		if (!gen_tally(g, ways->trap[i], i))
-			gen_record(g, ways->trap[i], i);
+			gen_record(g, ways->trap[i], i, NULL);
 	}
 	if (useful && counts)
 		gen_put_aside(g, &(struct gen_aside){

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "arch/gen_record.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 #include "arch/x86/common_detour_return.h"

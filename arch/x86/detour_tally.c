@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "arch/gen_record.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 #include "arch/x86/gen.h"
