@@ -194,8 +194,22 @@ struct gen_tallies {
 	void (*note_full)(struct gen *g);
 };
 
+/* Sampling (base/sample_plan.h). */
+struct gen_samples {
+	uint32_t regs; /* it uses, beside those of .find_thread */
+	/* The hit is counted, with its thread known; to @skip if it is not taken. @source: what makes the argument's value; NULL: it is in the record. */
+	void (*take)(struct gen *g, const struct fetch_op *source, label_t skip);
+	/* One that was taken is not: as if it had not been counted. */
+	void (*put_back)(struct gen *g, const struct fetch_op *source);
+	/* The record, whose head is written, says that it was taken. */
+	void (*mark)(struct gen *g);
+	/* One more that was not. */
+	void (*count_left_out)(struct gen *g);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	const struct gen_samples *samples; /* NULL: all is recorded, and ubp samples */
 	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);

@@ -91,7 +91,8 @@ void gen_record(struct gen *g, label_t trap, size_t i, gen_end_fn *counted)
 	label_t done = emit_label(&g->e);
 
 	g->fail = trap;
-	isa->find_thread(g);
+	if (!gen_sample_is_early(g, g->probe))
+		isa->find_thread(g);
 	isa->reserve(g, max, g->plan->lossless ? trap : lost);
 	g->fail = undo;
 	if (!counted)
@@ -102,6 +103,10 @@ void gen_record(struct gen *g, label_t trap, size_t i, gen_end_fn *counted)
 		g->out->filters_done |= 1u << i;
 	else if (counted)
 		isa->head(g);
+	if (passed && gen_samples(g, g->probe) && !gen_sample_is_early(g, g->probe))
+		gen_sample_late(g, done);
+	if (passed && !counted)
+		gen_sample_mark(g);
 	(passed && counted ? counted : complete)(g, done);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)

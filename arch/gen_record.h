@@ -23,6 +23,20 @@ void gen_record_undo(struct gen *g, label_t at, label_t on);
 /* What it reserves. */
 uint32_t gen_record_max(const struct gen *g);
 
+/* --- gen_sample.c --------------------------------------------------------------------- */
+
+/* Does the code tell which hits of @probe are taken? Is it asked before there is a record? */
+bool gen_samples(const struct gen *g, const struct detour_probe *probe);
+bool gen_sample_is_early(const struct gen *g, const struct detour_probe *probe);
+/* With early registers saved: the thread is known then. What is not taken goes to @skip. */
+void gen_sample_early(struct gen *g, label_t skip);
+/* Then, with all saved: where what can't be recorded goes, in place of @trap. */
+label_t gen_sample_back(struct gen *g, label_t trap);
+/* The data is in the record, and the filter has said yes. What is not taken goes to @done; gen.fail puts back from here on. */
+void gen_sample_late(struct gen *g, label_t done);
+/* The record, whose head is written, tells of a hit that was taken. */
+void gen_sample_mark(struct gen *g);
+
 /* --- gen_tally.c ---------------------------------------------------------------------- */
 
 /* As gen_record(), for a probe that counts. False: it records its hits. */

@@ -34,22 +34,29 @@ static bool is_done(const struct gen *g, const struct detour_probe *probe)
 {
 	const struct tally_plan *tally = probe->tally;
 
-	return tally && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
+	return tally && (!probe->sample || gen_samples(g, probe)) && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
 	       !detour_why_no_tally(tally, probe->program) &&
 	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally.slot
 				       : probe->number < TALLY_COUNTERS);
 }
 
+/* It needs no record to tell whether a hit is taken. */
+static bool samples_early(const struct gen *g, const struct detour_probe *probe)
+{
+	return !gen_samples(g, probe) || gen_sample_is_early(g, probe);
+}
+
 bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe)
 {
 	return is_done(g, probe) && !tally_has_table(probe->tally) &&
-	       !gen_filter_is_late(g, probe);
+	       !gen_filter_is_late(g, probe) && samples_early(g, probe);
 }
 
 /* Nothing of it is read from memory: then there is no record, until one is needed. */
 static bool is_quick(const struct gen *g)
 {
-	return !detour_needs_acc(g->probe->program) && !gen_filter_is_late(g, g->probe);
+	return !detour_needs_acc(g->probe->program) && !gen_filter_is_late(g, g->probe) &&
+	       samples_early(g, g->probe);
 }
 
 const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field)
@@ -71,6 +78,7 @@ static void put_record(struct gen *g, const struct gen_aside *a)
 	emit_set(&g->e, a->at);
 	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
+	gen_sample_mark(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
 }
@@ -80,6 +88,7 @@ static void put_full(struct gen *g, const struct gen_aside *a)
 	emit_set(&g->e, a->at);
 	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
+	gen_sample_mark(g);
 	g->isa->records->tallies->note_full(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
@@ -120,6 +129,7 @@ static void put_whole(struct gen *g, const struct gen_aside *a)
 	emit_set(&g->e, a->at);
 	isa->reserve(g, a->n, g->plan->lossless ? a->other : lost);
 	isa->head(g);
+	gen_sample_mark(g);
 	if (a->is_full)
 		g->isa->records->tallies->note_full(g);
 	gen_data(g);
@@ -160,7 +170,8 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 		return true;
 	}
 	g->fail = trap;
-	g->isa->records->find_thread(g);
+	if (!gen_sample_is_early(g, g->probe))
+		g->isa->records->find_thread(g);
 	if (gen_tally_is_bare(g, g->probe)) {
 		g->isa->records->tallies->count(g);
 		g->out->filters_done |= 1u << i;

@@ -99,6 +99,8 @@ struct ring_head {
 	/* Hits that a filter dropped before anything was written, by number of the probe
 	 * modulo RING_COUNTS; only counted where the plan says so, by locked adds. */
 	uint64_t dropped[RING_COUNTS];
+	/* The same of hits that sampling left out (base/sample_plan.h). */
+	uint64_t left_out[RING_COUNTS];
 	/*
 	 * Probes that are switched off, bit by number: byte number / 8, bit number % 8. Detours look there before they do anything
 	 * for a probe, so that one is switched on and off by one store of ubp's. Where its bit is 1 nothing is
@@ -191,6 +193,8 @@ struct ring_record {
 
 /* In .cpu: the hit was to be counted in a table, which has no room for its key (base/tally_table.h). */
 #define RING_NO_ENTRY 0x8000U
+/* In .cpu: sampling has taken this hit (base/sample_plan.h); without it, of a probe that samples, ubp has to look. */
+#define RING_SAMPLED 0x4000U
 
 /* In .data_len: behind the data, 8-aligned, comes a stack: a word with the number of
  * its entries, up to RING_STACK_MAX, then these. */

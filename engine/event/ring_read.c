@@ -100,7 +100,7 @@ static enum front read_front(struct ring *ring)
 	/* The one before was shortened after the look: another look will tell. */
 	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
-	cpu = r.cpu & (uint16_t)~RING_NO_ENTRY;
+	cpu = r.cpu & (uint16_t)~(RING_NO_ENTRY | RING_SAMPLED);
 	n_stack = r.probe == RING_VOID ? 0 : stack_of(ring, &r);
 	if (n_stack == UINT32_MAX)
 		return FRONT_NONSENSE;
@@ -112,6 +112,7 @@ static enum front read_front(struct ring *ring)
 		.probe = r.probe,
 		.cpu = cpu < CPUS_MAX ? cpu : 0,
 		.no_entry = r.cpu & RING_NO_ENTRY,
+		.is_sampled = r.cpu & RING_SAMPLED,
 		.data_len = r.data_len & (uint16_t)~RING_STACK,
 		.n_stack = (uint16_t)n_stack,
 	};
@@ -198,6 +199,7 @@ static bool load_front(struct ring *ring)
 	ring->stuck_ns = 0;
 	if (ring->is_gone) {
 		ring_tally_end(ring);
+		ring_sample_end(ring);
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 	} else {
 		tell_limit(ring);
@@ -305,9 +307,12 @@ static void end_space(struct ring_set *set, struct ring_space *space)
 	*at = space->next;
 	set->left += __atomic_load_n(&ring_head_of(space)->left, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&set->lock);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		set->dropped[i] +=
 			__atomic_load_n(&ring_head_of(space)->dropped[i], __ATOMIC_RELAXED);
+		set->left_out[i] +=
+			__atomic_load_n(&ring_head_of(space)->left_out[i], __ATOMIC_RELAXED);
+	}
 	set->lost += ring_take_missed(space);
 	ring_space_free(space);
 	atomic_fetch_sub(&set->n_spaces, 1);
@@ -405,8 +410,11 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 			return NULL;
 		if (!ring->tid)
 			count_lost(ring, 1);
-		if (!mute)
+		if (!mute) {
 			fill_record(set, ring, ns);
+			mute = set->opt.sample && !ring->front.is_sampled &&
+			       !set->opt.sample(set->opt.ctx, set->record, ring);
+		}
 		if (ring->front.no_entry)
 			ring_tally_grow(ring);
 		pass_front(set, ring, ns);
