@@ -243,9 +243,8 @@ struct detour_plan {
 	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
 	 */
 	bool reads;
-	/* Where threads count (base/tally_table.h). None: all is recorded. */
+	/* Where threads count (base/tally_table.h), and sample. None: all is recorded. */
 	struct tally_place tally;
-	uint32_t samples_at; /* a thread's struct sample_word, by number of the probe, behind its ring's start; 0: there are none */
 	struct detour_like
 		*like; /* of those that are made one after the other; NULL: of none */
 };

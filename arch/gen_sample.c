@@ -12,7 +12,7 @@
 
 bool gen_samples(const struct gen *g, const struct detour_probe *probe)
 {
-	return probe->sample && g->isa->records->samples && g->plan->samples_at &&
+	return probe->sample && g->isa->records->samples && g->plan->tally.samples &&
 	       probe->number < SAMPLE_WORDS;
 }
 

@@ -21,7 +21,7 @@
 
 static struct emit_mem word_at(const struct gen *g, size_t member)
 {
-	return MEM(R_RING, g->plan->samples_at +
+	return MEM(R_RING, g->plan->tally.samples +
 				   g->probe->number * sizeof(struct sample_word) + member);
 }
 

@@ -124,6 +124,12 @@ static inline uint64_t ring_plain_stride(const struct ring_set *set)
 	return set->opt.ring_bytes + RING_SLACK + (set->opt.sample ? SAMPLE_AREA : 0);
 }
 
+/* Counters for sampling, behind a ring's start; 0: nothing samples. */
+static inline uint32_t ring_samples_at(const struct ring_set *set)
+{
+	return set->opt.sample ? (uint32_t)(set->opt.ring_bytes + RING_SLACK) : 0;
+}
+
 static inline uint64_t ring_stride(const struct ring_set *set)
 {
 	return ring_plain_stride(set) + (set->tally.slot ? TALLY_AREA : 0);

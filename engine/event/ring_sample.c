@@ -7,14 +7,9 @@
 
 #include "engine/event/ring_priv.h"
 
-uint32_t ring_set_samples_at(const struct ring_set *set)
-{
-	return set->opt.sample ? (uint32_t)(set->opt.ring_bytes + RING_SLACK) : 0;
-}
-
 static struct sample_word *word_of(const struct ring *ring, unsigned number)
 {
-	uint32_t at = ring_set_samples_at(ring->space->set);
+	uint32_t at = ring_samples_at(ring->space->set);
 
 	return at && number < SAMPLE_WORDS ? (struct sample_word *)(ring->bytes + at) + number
 					   : NULL;
@@ -71,7 +66,7 @@ bool ring_space_give_sample(struct ring_space *space, pid_t tid, unsigned number
 
 void ring_sample_end(struct ring *ring)
 {
-	uint32_t at = ring_set_samples_at(ring->space->set);
+	uint32_t at = ring_samples_at(ring->space->set);
 
 	if (at)
 		(void)madvise(ring->bytes + at, SAMPLE_AREA, MADV_REMOVE);

@@ -23,8 +23,6 @@ bool ring_space_give_sample(struct ring_space *space, pid_t tid, unsigned number
 /* In ring_options.sample: the same of the thread that has @ring, of a record that no detour has decided about. */
 bool ring_sample(struct ring *ring, unsigned number, uint32_t step, uint32_t every);
 
-/* For struct detour_plan. 0: nothing samples. */
-uint32_t ring_set_samples_at(const struct ring_set *set);
 /* Hits of probe @number that detours left out, as far as they were counted. */
 uint64_t ring_set_left_out(struct ring_set *set, unsigned number);
 

@@ -171,8 +171,11 @@ void ring_set_tally(struct ring_set *set, uint32_t slot, ring_count_fn *counted,
 
 struct tally_place ring_set_tally_place(const struct ring_set *set)
 {
+	struct tally_place place = { .samples = ring_samples_at(set) };
+
 	if (!set->tally.slot)
-		return (struct tally_place){ 0 };
-	return (struct tally_place){ .at = (uint32_t)ring_plain_stride(set),
-				     .slot = set->tally.slot };
+		return place;
+	place.at = (uint32_t)ring_plain_stride(set);
+	place.slot = set->tally.slot;
+	return place;
 }

@@ -119,6 +119,7 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .program = u->program,
 						   .filter = u->filter,
 						   .tally = u->at_hit.tally,
+						   .sample = u->at_hit.sample,
 						   .once = plant->opt.once,
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);

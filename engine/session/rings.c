@@ -5,10 +5,12 @@
 
 #include "arch/host.h"
 #include "engine/define/definitions.h"
+#include "engine/event/ring_sample.h"
 #include "engine/fetch/match.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
+#include "engine/session/sample.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
 
@@ -29,6 +31,7 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 		.only_tid = s->opt.tid,
 		.ticks = ubp_host_ticks,
 		.used = on_used,
+		.sample = s->out.sample ? session_sample_ring : NULL,
 		.ctx = s,
 	};
 	const char *why = NULL;
@@ -95,7 +98,8 @@ void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 	stats->passed += passed;
 	if (!s->out.rings)
 		return;
-	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i);
+	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i) +
+		       ring_set_left_out(s->out.rings, (unsigned)i);
 	/* Whose they were is not known, unless there is but one. */
 	if (definitions_n(s->defined) == 1) {
 		stats->hits += s->out.ring_lost;

@@ -162,6 +162,7 @@ struct session_out {
 	struct sink_buf line, arg;
 	struct session_tally *
 		tally; /* tally.c; NULL: hits are events, else they are counted, and none may be lost */
+	struct sample_text *sample; /* sample.c; NULL: all hits are told of */
 	struct session_triggers
 		*triggers; /* of the caller's thread; NULL: none was asked for */
 };

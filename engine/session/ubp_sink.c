@@ -11,6 +11,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/sink/sink.h"
+#include "engine/ubp_event.h"
 #include "engine/ubp_sink.h"
 
 struct ubp_sink {
@@ -104,6 +105,7 @@ const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 	/* There are names for stacks only once the session traces. */
 	sink->sink->opt.resolver = stacks_resolver(sink->session);
 	sink->text.len = 0;
+	sink->sink->weight = ubp_event_weight(event);
 	sink_record(sink->sink, &sink->text, event_spec(event), event->record);
 	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
 	return given(sink, ret_len);
