@@ -155,6 +155,8 @@ struct detour_probe {
 	const struct tally_plan *tally;
 	/* NULL: all hits are. Else those that are taken; where the code can't tell, they are recorded without RING_SAMPLED. */
 	const struct sample_plan *sample;
+	/* With .sample: hits that are taken go to the trap, and are not recorded (their stacks are unwound there). */
+	bool stops;
 	bool once; /* a hit that is recorded switches it off in this process (ring_head.off), if the code can do that */
 	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
 };

@@ -129,12 +129,18 @@ static void put_taken(struct gen *g, label_t trap, label_t skip, size_t i)
 {
 	bool samples = gen_sample_is_early(g, g->probe);
 
+	if (g->probe->stops && !gen_samples(g, g->probe)) {
+		g->isa->jump(&g->e, g->fail);
+		return;
+	}
 	if (samples)
 		gen_sample_early(g, skip);
 	save(g, g->used);
 	if (samples)
 		trap = gen_sample_back(g, trap);
-	if (!gen_tally(g, trap, i))
+	if (samples && g->probe->stops)
+		g->isa->jump(&g->e, trap);
+	else if (!gen_tally(g, trap, i))
 		gen_record(g, trap, i, NULL);
 }
 

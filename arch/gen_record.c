@@ -107,7 +107,10 @@ void gen_record(struct gen *g, label_t trap, size_t i, gen_end_fn *counted)
 		gen_sample_late(g, done);
 	if (passed && !counted)
 		gen_sample_mark(g);
-	(passed && counted ? counted : complete)(g, done);
+	if (g->probe->stops)
+		g->isa->jump(&g->e, g->fail);
+	else
+		(passed && counted ? counted : complete)(g, done);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)
 		gen_put_aside(g,

@@ -120,6 +120,8 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 						   .filter = u->filter,
 						   .tally = u->at_hit.tally,
 						   .sample = u->at_hit.sample,
+						   .stops = u->at_hit.sample &&
+							    plant->opt.unwinds,
 						   .once = plant->opt.once,
 						   .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);

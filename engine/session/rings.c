@@ -38,7 +38,7 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 
 	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
 		s->no_jumps = "--mode says so";
-	else if (stacks_unwinds(s))
+	else if (stacks_unwinds(s) && !s->out.sample)
 		s->no_jumps = "user stacks are unwound at stops";
 	else if (!ubp_host_can_jump(&why))
 		s->no_jumps = why;

@@ -200,6 +200,14 @@ def check_counts(mode, calls):
     compare(f"{mode}: stacks", rows, {tid: each(n, 7) for tid, n in threads.items()}, number)
     if not all(row["stack"] for row in rows):
         fail(f"{mode}: events without stacks")
+    text = f"{CALLED} text=+0({TEXT}):string"
+    for definition, filter_, want in ((CALLED, "n > 0", lambda n: each(n, 7)), (text, 'text == "odd"', lambda n: each(n, 7, lambda n: n % 2)),
+                                      (f"r:t/back {TARGET}:sampled n=$retval", "n > 0", lambda n: [3 * n + n % 2 for n in each(n, 7)])):
+        threads, _, rows = run(mode, [*way, "--stack", "cfi", "--sample", "7", "-e", definition, "--filter", filter_], calls=calls, ways=1)
+        compare(f"{mode}: stacks that are unwound, {definition}", rows, {tid: want(n) for tid, n in threads.items()}, number)
+        names = {row["stack"][1].get("function") for row in rows} if definition[0] == "p" else {"call"}
+        if names != {"call"} or not all(len(row["stack"]) > 1 for row in rows):
+            fail(f"{mode}: stacks that are unwound: called by {names}")
     threads, _, rows = run(mode, [*way, "--sample", "size:10KiB", CALLED], calls=calls)
     if any(row["weight"] != max(row["args"]["size"], 10240) for row in rows):
         fail(f"{mode}: weights by size")
