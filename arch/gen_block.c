@@ -138,10 +138,12 @@ static void put_taken(struct gen *g, label_t trap, label_t skip, size_t i)
 	save(g, g->used);
 	if (samples)
 		trap = gen_sample_back(g, trap);
-	if (samples && g->probe->stops)
+	if (samples && g->probe->stops) {
+		g->out->filters_done |= 1u << i;
 		g->isa->jump(&g->e, trap);
-	else if (!gen_tally(g, trap, i))
+	} else if (!gen_tally(g, trap, i)) {
 		gen_record(g, trap, i, NULL);
+	}
 }
 
 static void one_probe(struct gen *g, const struct ways *ways, size_t i)

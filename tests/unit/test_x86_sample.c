@@ -35,7 +35,7 @@
 static struct sample_plan *plan;
 static struct run_regs before;
 static struct run_end end;
-static unsigned n_taken, n_left_out, n_traps, n_drops, n_open;
+static unsigned n_taken, n_left_out, n_traps, n_stops, n_drops, n_open;
 
 static struct sample_word *word(void)
 {
@@ -70,6 +70,7 @@ static void set_plan(const char *args, const char *filter, const char *text)
 	lab_set_probe(0, false, args, filter);
 	lab.probes[0].number = NUMBER;
 	lab.probes[0].sample = plan;
+	lab.probes[0].stops = false;
 	lab.plan.tally.samples = AREA_AT;
 }
 
@@ -139,13 +140,21 @@ static void check_decided(const char *what, uint64_t head, int64_t used, enum la
 	if (word()->used != used - (is_taken ? plan->every : 0))
 		fail_msg("%s: used is %lld, not %lld", what, (long long)word()->used,
 			 (long long)used - (is_taken ? plan->every : 0));
-	assert_false(is_taken && outcome == LAB_FAULT);
+	if (is_taken && (outcome == LAB_FAULT || lab.probes[0].stops))
+		fail_msg("%s: taken, and came out", what);
 	if (is_taken)
 		check_record(what, head, true);
 	else
 		assert_int_equal(lab.thread->head, head);
 	n_taken += is_taken;
 	n_left_out += !is_taken;
+}
+
+static bool would_take(void)
+{
+	return lab.passes && word()->used + word()->given +
+					     sample_step(plan, lab.record->data) >=
+				     plan->every;
 }
 
 static void hit(const char *what, uint64_t seed)
@@ -168,7 +177,8 @@ static void hit(const char *what, uint64_t seed)
 	if (trap == 0 || !lab.passes || !lab.detour.filters_done)
 		assert_int_equal(word()->used, used);
 	if (trap == 0) {
-		assert_int_equal(outcome, LAB_FAULT);
+		assert_true(outcome == LAB_FAULT || (lab.probes[0].stops && would_take()));
+		n_stops += outcome != LAB_FAULT;
 		assert_int_equal(lab.thread->head, head);
 		n_traps++;
 	} else if (!lab.detour.filters_done) {
@@ -208,6 +218,7 @@ static void random_hits(void **state)
 		lab_fill(seed);
 		lab.plan.count_dropped = lab_upto(&rng, 2);
 		set_plan(args, filter, text);
+		lab.probes[0].stops = lab_upto(&rng, 4) == 0;
 		lab_build_set(1);
 		/* What ubp has decided counts, too. */
 		*word() = (struct sample_word){ -(int64_t)lab_upto(&rng, 5), 0 };
@@ -215,9 +226,9 @@ static void random_hits(void **state)
 		for (uint64_t i = 0; i < HITS; i++)
 			hit(what, seed * HITS + i);
 	}
-	print_message("%u taken, %u left out, %u dropped, %u left open, %u traps\n", n_taken,
-		      n_left_out, n_drops, n_open, n_traps);
-	assert_true(n_taken > 1000 && n_left_out > 1000 && n_drops > 0 && n_traps > 0);
+	print_message("%u taken, %u left out, %u dropped, %u left open, %u traps, %u of them told to stop\n", n_taken,
+		      n_left_out, n_drops, n_open, n_traps, n_stops);
+	assert_true(n_taken > 1000 && n_left_out > 1000 && n_drops > 0 && n_traps > n_stops && n_stops > 0);
 }
 
 /* --- handlers ------------------------------------------------------------------------------ */
