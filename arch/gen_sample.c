@@ -24,7 +24,8 @@ static const struct fetch_op *source_of(const struct detour_probe *probe)
 
 	if (!probe->sample->has_field)
 		return NULL;
-	while (op < detour_end_of(program) && detour_store_of(op)->at != probe->sample->field.at)
+	while (op < detour_end_of(program) &&
+	       detour_store_of(op)->at != probe->sample->field.at)
 		op = detour_store_of(op) + 1;
 	return op + 1 < detour_end_of(program) && op->code == FETCH_REG &&
 			       op[1].code == FETCH_STORE_VALUE
@@ -105,6 +106,7 @@ void gen_sample_late(struct gen *g, label_t done)
 					      .at = skip,
 					      .on = done,
 					      .n = gen_record_max(g) });
-	gen_put_aside(g, &(struct gen_aside){ .put = put_back_late, .at = back, .on = g->fail });
+	gen_put_aside(g,
+		      &(struct gen_aside){ .put = put_back_late, .at = back, .on = g->fail });
 	g->fail = back;
 }

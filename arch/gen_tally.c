@@ -34,7 +34,8 @@ static bool is_done(const struct gen *g, const struct detour_probe *probe)
 {
 	const struct tally_plan *tally = probe->tally;
 
-	return tally && !probe->stops && (!probe->sample || gen_samples(g, probe)) && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
+	return tally && !probe->stops && (!probe->sample || gen_samples(g, probe)) &&
+	       g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
 	       !detour_why_no_tally(tally, probe->program) &&
 	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally.slot
 				       : probe->number < TALLY_COUNTERS);

@@ -19,7 +19,8 @@ struct bench_case {
 	bool passes; /* .filter says yes */
 	const char *
 		tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
-	const char *sample; /* ubp_options.sample, so rare that no hit is taken; NULL: all are */
+	const char
+		*sample;   /* ubp_options.sample, so rare that no hit is taken; NULL: all are */
 	bool has_duration; /* of the return, in place of its value */
 	bool is_standard;  /* measured on more kinds of first instruction than the usual */
 };

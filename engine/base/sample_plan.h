@@ -25,9 +25,10 @@
 #define SAMPLE_EVERY_MAX INT32_MAX
 
 struct sample_plan {
-	uint32_t every;           /* from 1 to SAMPLE_EVERY_MAX */
-	bool has_field;           /* it is added up; else hits are counted */
-	struct tally_field field; /* of the record's data, a number; where it is negative it counts 0 */
+	uint32_t every; /* from 1 to SAMPLE_EVERY_MAX */
+	bool has_field; /* it is added up; else hits are counted */
+	struct tally_field
+		field; /* of the record's data, a number; where it is negative it counts 0 */
 };
 
 /*

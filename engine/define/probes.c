@@ -72,8 +72,8 @@ static int resolve(struct definitions *defs, size_t i, struct definition_file *f
 
 /* All but its window. @p has passed check_probe(). */
 static int fill_probe(const struct definitions *defs, const struct spec_probe *spec,
-		      struct definition_file *file, const char *filter,
-		      struct defined_probe *p, struct ubp_err *err)
+		      struct definition_file *file, const char *filter, struct defined_probe *p,
+		      struct ubp_err *err)
 {
 	int rc = fetch_compile(spec, &p->uprobe->program, err);
 

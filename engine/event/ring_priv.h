@@ -112,9 +112,9 @@ struct ring_set {
 	uint64_t hold_from_ns; /* what is older than that waits for nobody */
 	uint64_t lost;
 	uint64_t *dropped, *left_out; /* RING_COUNTS, of spaces that are gone */
-	uint64_t left;     /* the same; under .lock */
-	uint8_t *off;      /* as ring_head.off: what new spaces begin with; under .lock */
-	size_t n_off;      /* bytes of .off that have ever been other than 0 end there */
+	uint64_t left;                /* the same; under .lock */
+	uint8_t *off; /* as ring_head.off: what new spaces begin with; under .lock */
+	size_t n_off; /* bytes of .off that have ever been other than 0 end there */
 	struct event_record *record;
 };
 

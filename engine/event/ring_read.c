@@ -100,7 +100,7 @@ static enum front read_front(struct ring *ring)
 	/* The one before was shortened after the look: another look will tell. */
 	if (r.size > ring->end - ring->tail)
 		return FRONT_INCOMPLETE;
-	cpu = r.cpu & (uint16_t)~(RING_NO_ENTRY | RING_SAMPLED);
+	cpu = r.cpu & (uint16_t) ~(RING_NO_ENTRY | RING_SAMPLED);
 	n_stack = r.probe == RING_VOID ? 0 : stack_of(ring, &r);
 	if (n_stack == UINT32_MAX)
 		return FRONT_NONSENSE;

@@ -232,7 +232,8 @@ static void count_unanswered(struct uprobe_stats *stats, const struct mem_care *
 	__atomic_store_n(&stats->why_silent, silent_text(care->why), __ATOMIC_RELAXED);
 }
 
-static bool is_sampled(struct tracee *t, const struct uprobe *probe, const struct event_record *r)
+static bool is_sampled(struct tracee *t, const struct uprobe *probe,
+		       const struct event_record *r)
 {
 	const struct plant_space *ps = t->process->space->plant;
 

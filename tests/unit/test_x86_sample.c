@@ -131,7 +131,8 @@ static void check_record(const char *what, uint64_t head, bool is_taken)
 }
 
 /* It did not come to its trap, and the code decides. */
-static void check_decided(const char *what, uint64_t head, int64_t used, enum lab_outcome outcome)
+static void check_decided(const char *what, uint64_t head, int64_t used,
+			  enum lab_outcome outcome)
 {
 	bool is_taken;
 
@@ -152,9 +153,9 @@ static void check_decided(const char *what, uint64_t head, int64_t used, enum la
 
 static bool would_take(void)
 {
-	return lab.passes && word()->used + word()->given +
-					     sample_step(plan, lab.record->data) >=
-				     plan->every;
+	return lab.passes &&
+	       word()->used + word()->given + sample_step(plan, lab.record->data) >=
+		       plan->every;
 }
 
 static void hit(const char *what, uint64_t seed)
@@ -226,9 +227,11 @@ static void random_hits(void **state)
 		for (uint64_t i = 0; i < HITS; i++)
 			hit(what, seed * HITS + i);
 	}
-	print_message("%u taken, %u left out, %u dropped, %u left open, %u traps, %u of them told to stop\n", n_taken,
-		      n_left_out, n_drops, n_open, n_traps, n_stops);
-	assert_true(n_taken > 1000 && n_left_out > 1000 && n_drops > 0 && n_traps > n_stops && n_stops > 0);
+	print_message("%u taken, %u left out, %u dropped, %u left open, %u traps, %u of them "
+		      "told to stop\n",
+		      n_taken, n_left_out, n_drops, n_open, n_traps, n_stops);
+	assert_true(n_taken > 1000 && n_left_out > 1000 && n_drops > 0 && n_traps > n_stops &&
+		    n_stops > 0);
 }
 
 /* --- handlers ------------------------------------------------------------------------------ */
