@@ -99,8 +99,6 @@ struct ring_head {
 	/* Hits that a filter dropped before anything was written, by number of the probe
 	 * modulo RING_COUNTS; only counted where the plan says so, by locked adds. */
 	uint64_t dropped[RING_COUNTS];
-	/* The same of hits that sampling left out (base/sample_plan.h). */
-	uint64_t left_out[RING_COUNTS];
 	/*
 	 * Probes that are switched off, bit by number: byte number / 8, bit number % 8. Detours look there before they do anything
 	 * for a probe, so that one is switched on and off by one store of ubp's. Where its bit is 1 nothing is
@@ -114,6 +112,8 @@ struct ring_head {
 	uint64_t filters, reading, n_reads;
 	uint64_t
 		claims_wait; /* 1: who has claimed a ring waits until it is known who that is */
+	/* As .dropped, of hits that sampling left out (base/sample_plan.h). */
+	uint64_t left_out[RING_COUNTS];
 };
 
 #define RING_THREADS 4096

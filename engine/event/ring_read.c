@@ -310,8 +310,9 @@ static void end_space(struct ring_set *set, struct ring_space *space)
 	for (unsigned i = 0; i < n; i++) {
 		set->dropped[i] +=
 			__atomic_load_n(&ring_head_of(space)->dropped[i], __ATOMIC_RELAXED);
-		set->left_out[i] +=
-			__atomic_load_n(&ring_head_of(space)->left_out[i], __ATOMIC_RELAXED);
+		if (set->opt.sample)
+			set->left_out[i] += __atomic_load_n(&ring_head_of(space)->left_out[i],
+							    __ATOMIC_RELAXED);
 	}
 	set->lost += ring_take_missed(space);
 	ring_space_free(space);

@@ -76,6 +76,9 @@ uint64_t ring_set_left_out(struct ring_set *set, unsigned number)
 {
 	uint64_t n = set->left_out[number % RING_COUNTS];
 
+	/* A look gives a page memory. */
+	if (!set->opt.sample)
+		return 0;
 	pthread_mutex_lock(&set->lock);
 	for (const struct ring_space *space = set->spaces; space; space = space->next)
 		n += __atomic_load_n(&ring_head_of(space)->left_out[number % RING_COUNTS],

@@ -47,14 +47,14 @@ def run(what, args, threads=3, calls=1000, ways=0):
     return calls_of(out), err, rows
 
 
-def attach(what, args, threads, calls):
+def attach(what, args, threads, calls, ways):
     """To a target that runs, by its process id."""
-    with subprocess.Popen([TARGET, str(threads), str(calls)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
+    with subprocess.Popen([TARGET, str(threads), str(calls), str(ways)], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as target:
         target.stdout.readline()
         ready, tell = os.pipe()
         with open("rows", "w", encoding="utf-8"):
             pass
-        with subprocess.Popen([UPROBE, "--json", "-o", "rows", "--lossless", "--ready-fd", str(tell), "-p", str(target.pid), *args],
+        with subprocess.Popen([UPROBE, "--json", "-o", "rows", "--stats", "--ready-fd", str(tell), "-p", str(target.pid), *args],
                               pass_fds=[tell], stderr=subprocess.PIPE) as tracer:
             os.close(tell)
             os.read(ready, 1)
@@ -63,6 +63,8 @@ def attach(what, args, threads, calls):
             _, err = tracer.communicate(timeout=LIMIT)
     if target.returncode or tracer.returncode:
         fail(f"{what}: {target.returncode}, {tracer.returncode}: {err.decode()}")
+    if TEXT != "$stack4" and (b" let_go=0 " in err) != ("--stay" in args):
+        fail(f"{what}: let go of, or not: {err.decode()}")
     with open("rows", encoding="utf-8") as rows:
         return calls_of(out.decode()), [json.loads(line) for line in rows]
 
@@ -220,7 +222,7 @@ def check_running(options):
     """Threads that stop first and record later; processes that are let go of."""
     for sample, want in (("1000", lambda n: each(n, 1000)), ("size:1MiB", lambda n: by_size(n, 1 << 20))):
         what = f"attached to, {options} {sample}"
-        threads, rows = attach(what, [*options, "--sample", sample, CALLED], 3, 200000)
+        threads, rows = attach(what, [*options, "--sample", sample, CALLED], 3, 200000, int("--follow" in options))
         if TEXT != "$stack4":
             compare(what, rows, {tid: want(n) for tid, n in threads.items()}, number)
             continue
@@ -265,4 +267,5 @@ check_counts("jump", 5000)
 check_counts("trap", 300)
 check_running([])
 check_running(["--stay"])
+check_running(["--follow"])
 check_folded()
