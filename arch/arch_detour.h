@@ -28,7 +28,8 @@ struct arch_detour {
 	bool scans; /* .build() makes those that scan the stack (detour_plan.scans), too */
 	bool reads; /* and that read memory by a call of the kernel then (detour_plan.reads) */
 	bool tallies; /* and that count (base/tally_table.h); else their records are counted */
-	bool asks;    /* and those that ask the tracer to come (detour_plan.asks) */
+	bool samples; /* and that sample (base/sample_plan.h); else all is recorded, and sampled then */
+	bool asks; /* and those that ask the tracer to come (detour_plan.asks) */
 	/*
 	 * The code that hijacked return addresses are replaced by, at any address: finds the
 	 * entry of struct guard_hijack by the stack word and goes on in the detour's return

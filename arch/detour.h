@@ -31,6 +31,7 @@
 #include "engine/base/fetch_op.h"
 #include "engine/base/filter_program.h"
 #include "engine/base/probe_kind.h"
+#include "engine/base/sample_plan.h"
 #include "engine/base/tally_table.h"
 
 #define UBP_WINDOW_INSNS 8
@@ -158,6 +159,10 @@ struct detour_probe {
 	const struct filter *filter; /* NULL: none */
 	/* NULL: hits are recorded. Else they are counted, and those are recorded that the code can't count. */
 	const struct tally_plan *tally;
+	/* NULL: all hits are. Else those that are taken; where the code can't tell, they are recorded without RING_SAMPLED. */
+	const struct sample_plan *sample;
+	/* With .sample: hits that are taken go to the trap, and are not recorded (their stacks are unwound there). */
+	bool stops;
 	bool once; /* a hit that is recorded switches it off in this process (ring_head.off), if the code can do that */
 	uint32_t cell; /* of its loads, the first one's number; detour_cells() of them */
 };
@@ -246,7 +251,7 @@ struct detour_plan {
 	 * (ring_head.reads). Only where .alone of the instruction set's table says that nobody may.
 	 */
 	bool reads;
-	/* Where threads count (base/tally_table.h). None: all is recorded. */
+	/* Where threads count (base/tally_table.h), and sample. None: all is recorded. */
 	struct tally_place tally;
 	struct detour_like
 		*like; /* of those that are made one after the other; NULL: of none */

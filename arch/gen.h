@@ -194,8 +194,22 @@ struct gen_tallies {
 	void (*note_full)(struct gen *g);
 };
 
+/* Sampling (base/sample_plan.h). */
+struct gen_samples {
+	uint32_t regs; /* it uses, beside those of .find_thread */
+	/* The hit is counted, with its thread known; to @skip if it is not taken. @source: what makes the argument's value; NULL: it is in the record. */
+	void (*take)(struct gen *g, const struct fetch_op *source, label_t skip);
+	/* One that was taken is not: as if it had not been counted. */
+	void (*put_back)(struct gen *g, const struct fetch_op *source);
+	/* The record, whose head is written, says that it was taken. */
+	void (*mark)(struct gen *g);
+	/* One more that was not. */
+	void (*count_left_out)(struct gen *g);
+};
+
 /* The record (engine/base/ring.h). What is not possible goes to gen.fail. */
 struct gen_records {
+	const struct gen_samples *samples; /* NULL: all is recorded, and ubp samples */
 	const struct gen_tallies *tallies; /* NULL: all is recorded */
 	/* To @off if the probe with this number is switched off (ring_head.off). With the rings known, and early registers saved. */
 	void (*unless_off)(struct gen *g, uint32_t number, label_t off);
@@ -388,25 +402,6 @@ void gen_fault(struct gen *g, const struct gen_fault *fault);
 /* Returns 0, or a negative errno with the reason why there is no such detour. */
 int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct ubp_err *err);
 
-/* --- gen_record.c --------------------------------------------------------------------- */
-
-/* From the filter's yes on, for probe @i of the plan; to @trap where it can't be done. */
-void gen_record(struct gen *g, label_t trap, size_t i);
-
-/* Behind it, all of it but its data. */
-void gen_record_end(struct gen *g, uint32_t max);
-/* What it reserves. */
-uint32_t gen_record_max(const struct gen *g);
-
-/* --- gen_tally.c ---------------------------------------------------------------------- */
-
-/* As gen_record(), for a probe that counts. False: it records its hits. */
-bool gen_tally(struct gen *g, label_t trap, size_t i);
-/* Does it do nothing but count? */
-bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe);
-/* What makes the value of a field without the program's memory, where all args of the plan are such. NULL: it is in the record. */
-const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field);
-
 /* --- gen_data.c ----------------------------------------------------------------------- */
 
 /* Value of a numeric arg: the accumulator of @op's arg, or what it points to, with bit-fields
@@ -421,6 +416,8 @@ void gen_put_faults(struct gen *g);
 
 /* What its filter needs and tells before there is a record. */
 struct detour_early gen_filter_look(const struct gen *g, const struct detour_probe *probe);
+/* Does it look at the record? */
+bool gen_filter_is_late(const struct gen *g, const struct detour_probe *probe);
 /* Code that goes to @drop, or on to what follows. */
 void gen_filter_early(struct gen *g, label_t drop);
 /* gen_filter_early() when there is a record. Returns whether the reader need not look any more. */

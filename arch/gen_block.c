@@ -32,6 +32,7 @@
 
 #include "arch/gen.h"
 #include "arch/gen_like.h"
+#include "arch/gen_record.h"
 #include "arch/guard_hijack.h"
 #include "engine/base/err.h"
 
@@ -123,6 +124,28 @@ static void put_drop(struct gen *g, const struct gen_aside *a)
 	g->isa->jump(&g->e, a->on);
 }
 
+/* Behind the filter. */
+static void put_taken(struct gen *g, label_t trap, label_t skip, size_t i)
+{
+	bool samples = gen_sample_is_early(g, g->probe);
+
+	if (g->probe->stops && !gen_samples(g, g->probe)) {
+		g->isa->jump(&g->e, g->fail);
+		return;
+	}
+	if (samples)
+		gen_sample_early(g, skip);
+	save(g, g->used);
+	if (samples)
+		trap = gen_sample_back(g, trap);
+	if (samples && g->probe->stops) {
+		g->out->filters_done |= 1u << i;
+		g->isa->jump(&g->e, trap);
+	} else if (!gen_tally(g, trap, i)) {
+		gen_record(g, trap, i, NULL);
+	}
+}
+
 static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 {
 	bool counts = g->plan->count_dropped;
@@ -140,9 +163,7 @@ static void one_probe(struct gen *g, const struct ways *ways, size_t i)
 	if (detour_stops(g->probe->program, g->probe->filter)) {
 		g->isa->jump(e, g->fail);
 	} else {
-		save(g, g->used);
-		if (!gen_tally(g, ways->trap[i], i))
-			gen_record(g, ways->trap[i], i);
+		put_taken(g, ways->trap[i], after_drop, i);
 	}
 	if (useful && counts)
 		gen_put_aside(g, &(struct gen_aside){

@@ -23,6 +23,8 @@ static int check_probe(const struct gen_isa *isa, const struct detour_plan *plan
 		return ubp_fail(err, EOPNOTSUPP, "no table for return addresses");
 	if (probe->number >= RING_SWITCHES)
 		return ubp_fail(err, EOPNOTSUPP, "there have been too many probes");
+	if (probe->sample && probe->number >= SAMPLE_WORDS)
+		return ubp_fail(err, EOPNOTSUPP, "there are too many probes that sample");
 	if (probe->program->needs_duration && probe->kind != PROBE_RETURN)
 		return ubp_fail(err, EOPNOTSUPP, "$duration of what does not return");
 	if (probe->program->needs_duration && !plan->ns_factor)

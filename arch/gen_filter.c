@@ -37,6 +37,13 @@ struct detour_early gen_filter_look(const struct gen *g, const struct detour_pro
 	return detour_look_early(&look);
 }
 
+bool gen_filter_is_late(const struct gen *g, const struct detour_probe *probe)
+{
+	struct detour_early early = gen_filter_look(g, probe);
+
+	return probe->filter && (early.unsure || early.loads);
+}
+
 /* --- numbers ------------------------------------------------------------------------------ */
 
 /* The register of the program that has the value of @arg as it is, or negative. */

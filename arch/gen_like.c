@@ -77,7 +77,8 @@ static bool is_plain(const struct detour_plan *plan)
 {
 	const struct detour_probe *probe = plan->probes;
 
-	return plan->n_probes == 1 && !(probe->tally && tally_has_table(probe->tally)) &&
+	return plan->n_probes == 1 && !probe->sample &&
+	       !(probe->tally && tally_has_table(probe->tally)) &&
 	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN &&
 	       !probe->filter && probe->program->n_ops <= OPS_MAX &&
 	       detour_cells(probe->program) == 0 && !plan->run_up && !plan->frames &&

@@ -3,7 +3,7 @@
 
 /* One record: the thread and its ring, room in it, all of the record, and what ends it. */
 
-#include "arch/gen.h"
+#include "arch/gen_record.h"
 
 /* Bytes that the stack takes at most. */
 static uint32_t stack_max(const struct gen *g)
@@ -46,7 +46,7 @@ void gen_record_end(struct gen *g, uint32_t max)
 	isa->commit(g);
 }
 
-static void put_full(struct gen *g, const struct gen_aside *a)
+static void put_lost(struct gen *g, const struct gen_aside *a)
 {
 	emit_set(&g->e, a->at);
 	g->isa->records->count_lost(g);
@@ -67,33 +67,56 @@ static void put_drop(struct gen *g, const struct gen_aside *a)
 	g->isa->records->give_back(g, a->n, a->on);
 }
 
-void gen_record(struct gen *g, label_t trap, size_t i)
+void gen_record_undo(struct gen *g, label_t at, label_t on)
+{
+	gen_put_aside(g, &(struct gen_aside){
+				 .put = put_undo, .at = at, .on = on, .n = gen_record_max(g) });
+}
+
+/* The record is what is wanted. */
+static void complete(struct gen *g, label_t done)
+{
+	(void)done;
+	gen_record_end(g, gen_record_max(g));
+	if (g->probe->once && g->isa->records->switch_off)
+		g->isa->records->switch_off(g, g->probe->number);
+}
+
+void gen_record(struct gen *g, label_t trap, size_t i, gen_end_fn *counted)
 {
 	uint32_t max = gen_record_max(g);
 	const struct gen_records *isa = g->isa->records;
-	struct detour_early early = gen_filter_look(g, g->probe);
-	bool has_filter = g->probe->filter && (early.unsure || early.loads);
-	label_t full = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
+	bool has_filter = gen_filter_is_late(g, g->probe), passed;
+	label_t lost = emit_label(&g->e), undo = emit_label(&g->e), drop = emit_label(&g->e);
 	label_t done = emit_label(&g->e);
 
 	g->fail = trap;
-	isa->find_thread(g);
-	isa->reserve(g, max, g->plan->lossless ? trap : full);
+	if (!gen_sample_is_early(g, g->probe))
+		isa->find_thread(g);
+	isa->reserve(g, max, g->plan->lossless ? trap : lost);
 	g->fail = undo;
-	isa->head(g);
+	if (!counted)
+		isa->head(g);
 	gen_data(g);
-	if (!has_filter || gen_filter_late(g, drop))
+	passed = !has_filter || gen_filter_late(g, drop);
+	if (passed)
 		g->out->filters_done |= 1u << i;
-	gen_record_end(g, max);
-	if (g->probe->once && isa->switch_off)
-		isa->switch_off(g, g->probe->number);
+	else if (counted)
+		isa->head(g);
+	if (passed && gen_samples(g, g->probe) && !gen_sample_is_early(g, g->probe))
+		gen_sample_late(g, done);
+	if (passed && !counted)
+		gen_sample_mark(g);
+	if (g->probe->stops)
+		g->isa->jump(&g->e, g->fail);
+	else
+		(passed && counted ? counted : complete)(g, done);
 	emit_set(&g->e, done);
 	if (!g->plan->lossless)
 		gen_put_aside(g,
-			      &(struct gen_aside){ .put = put_full, .at = full, .on = done });
+			      &(struct gen_aside){ .put = put_lost, .at = lost, .on = done });
 	if (has_filter)
 		gen_put_aside(g, &(struct gen_aside){
 					 .put = put_drop, .at = drop, .on = done, .n = max });
-	gen_put_aside(g,
-		      &(struct gen_aside){ .put = put_undo, .at = undo, .on = trap, .n = max });
+	gen_record_undo(g, undo, trap);
 }

@@ -7,7 +7,7 @@
  * is complete. What was counted gives back the room.
  */
 
-#include "arch/gen.h"
+#include "arch/gen_record.h"
 #include "engine/base/tally_table.h"
 
 /* --- what can be counted ------------------------------------------------------------------- */
@@ -34,30 +34,30 @@ static bool is_done(const struct gen *g, const struct detour_probe *probe)
 {
 	const struct tally_plan *tally = probe->tally;
 
-	return tally && g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
+	return tally && !probe->stops && (!probe->sample || gen_samples(g, probe)) &&
+	       g->isa->records->tallies && g->plan->tally.at && !g->plan->frames &&
 	       !detour_why_no_tally(tally, probe->program) &&
 	       (tally_has_table(tally) ? tally_slot(tally) <= g->plan->tally.slot
 				       : probe->number < TALLY_COUNTERS);
 }
 
-/* Does the filter look at the record? */
-static bool has_late_filter(const struct gen *g, const struct detour_probe *probe)
+/* It needs no record to tell whether a hit is taken. */
+static bool samples_early(const struct gen *g, const struct detour_probe *probe)
 {
-	struct detour_early early = gen_filter_look(g, probe);
-
-	return probe->filter && (early.unsure || early.loads);
+	return !gen_samples(g, probe) || gen_sample_is_early(g, probe);
 }
 
 bool gen_tally_is_bare(const struct gen *g, const struct detour_probe *probe)
 {
 	return is_done(g, probe) && !tally_has_table(probe->tally) &&
-	       !has_late_filter(g, probe);
+	       !gen_filter_is_late(g, probe) && samples_early(g, probe);
 }
 
 /* Nothing of it is read from memory: then there is no record, until one is needed. */
 static bool is_quick(const struct gen *g)
 {
-	return !detour_needs_acc(g->probe->program) && !has_late_filter(g, g->probe);
+	return !detour_needs_acc(g->probe->program) && !gen_filter_is_late(g, g->probe) &&
+	       samples_early(g, g->probe);
 }
 
 const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field)
@@ -74,24 +74,12 @@ const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_
 
 /* --- what becomes a record --------------------------------------------------------------- */
 
-static void put_lost(struct gen *g, const struct gen_aside *a)
-{
-	emit_set(&g->e, a->at);
-	g->isa->records->count_lost(g);
-	g->isa->jump(&g->e, a->on);
-}
-
-static void put_undo(struct gen *g, const struct gen_aside *a)
-{
-	emit_set(&g->e, a->at);
-	g->isa->records->give_back(g, a->n, a->on);
-}
-
 static void put_record(struct gen *g, const struct gen_aside *a)
 {
 	emit_set(&g->e, a->at);
 	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
+	gen_sample_mark(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
 }
@@ -101,17 +89,10 @@ static void put_full(struct gen *g, const struct gen_aside *a)
 	emit_set(&g->e, a->at);
 	g->isa->records->tallies->restore(g);
 	g->isa->records->head(g);
+	gen_sample_mark(g);
 	g->isa->records->tallies->note_full(g);
 	gen_record_end(g, a->n);
 	g->isa->jump(&g->e, a->on);
-}
-
-static void put_drop(struct gen *g, const struct gen_aside *a)
-{
-	emit_set(&g->e, a->at);
-	if (g->plan->count_dropped)
-		g->isa->records->count_dropped(g);
-	g->isa->records->give_back(g, a->n, a->on);
 }
 
 static void aside(struct gen *g, void (*put)(struct gen *g, const struct gen_aside *a),
@@ -122,41 +103,22 @@ static void aside(struct gen *g, void (*put)(struct gen *g, const struct gen_asi
 
 /* --- a probe --------------------------------------------------------------------------------- */
 
-/* There is data to look at, for the filter or the key. */
-static void with_data(struct gen *g, label_t trap, size_t i)
+/* What gen_record() does in place of a record, where there is data to look at, for the filter or the key. */
+static void count_record(struct gen *g, label_t done)
 {
-	bool has_filter = has_late_filter(g, g->probe);
-	label_t full = emit_label(&g->e), cannot = emit_label(&g->e), lost = emit_label(&g->e);
-	label_t undo = emit_label(&g->e), drop = emit_label(&g->e), done = emit_label(&g->e);
 	const struct gen_records *isa = g->isa->records;
 	uint32_t max = gen_record_max(g);
-	bool passed;
 
-	isa->reserve(g, max, g->plan->lossless ? trap : lost);
-	if (!g->plan->lossless)
-		aside(g, put_lost, lost, done, max);
-	g->fail = undo;
-	gen_data(g);
-	passed = !has_filter || gen_filter_late(g, drop);
-	if (passed) {
-		g->out->filters_done |= 1u << i;
-		if (tally_has_table(g->probe->tally))
-			g->isa->records->tallies->entry(g, full, cannot);
-		else
-			g->isa->records->tallies->count(g);
-		isa->give_back(g, max, done);
-	} else {
-		isa->head(g);
-		gen_record_end(g, max);
-	}
-	emit_set(&g->e, done);
-	if (has_filter)
-		aside(g, put_drop, drop, done, max);
-	if (passed && tally_has_table(g->probe->tally)) {
+	if (tally_has_table(g->probe->tally)) {
+		label_t full = emit_label(&g->e), cannot = emit_label(&g->e);
+
+		isa->tallies->entry(g, full, cannot);
 		aside(g, put_record, cannot, done, max);
 		aside(g, put_full, full, done, max);
+	} else {
+		isa->tallies->count(g);
 	}
-	aside(g, put_undo, undo, trap, max);
+	isa->give_back(g, max, done);
 }
 
 /* All of it, as gen_record() has it. */
@@ -168,6 +130,7 @@ static void put_whole(struct gen *g, const struct gen_aside *a)
 	emit_set(&g->e, a->at);
 	isa->reserve(g, a->n, g->plan->lossless ? a->other : lost);
 	isa->head(g);
+	gen_sample_mark(g);
 	if (a->is_full)
 		g->isa->records->tallies->note_full(g);
 	gen_data(g);
@@ -196,22 +159,25 @@ static void quickly(struct gen *g, label_t trap, size_t i)
 	whole.at = cannot;
 	whole.is_full = false;
 	gen_put_aside(g, &whole);
-	aside(g, put_undo, undo, trap, whole.n);
+	gen_record_undo(g, undo, trap);
 }
 
 bool gen_tally(struct gen *g, label_t trap, size_t i)
 {
 	if (!is_done(g, g->probe))
 		return false;
+	if (!gen_tally_is_bare(g, g->probe) && !is_quick(g)) {
+		gen_record(g, trap, i, count_record);
+		return true;
+	}
 	g->fail = trap;
-	g->isa->records->find_thread(g);
+	if (!gen_sample_is_early(g, g->probe))
+		g->isa->records->find_thread(g);
 	if (gen_tally_is_bare(g, g->probe)) {
 		g->isa->records->tallies->count(g);
 		g->out->filters_done |= 1u << i;
-	} else if (is_quick(g)) {
-		quickly(g, trap, i);
 	} else {
-		with_data(g, trap, i);
+		quickly(g, trap, i);
 	}
 	return true;
 }

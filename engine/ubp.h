@@ -122,6 +122,12 @@ struct ubp_options {
 	 * program are passed at all, at no lasting cost. A hit that is lost is none: the next one counts.
 	 */
 	bool once;
+	/*
+	 * Not all hits are told of, or counted: NULL, or "N", each Nth of those that the filter lets through, or "ARG:SIZE", those at which the sum of
+	 * ARG gets past a multiple of SIZE, for each probe and thread. ARG is an argument of each definition, a whole number, by its name or
+	 * as it was written; SIZE may have a unit, as in filters. From 1 to 2147483647. ubp_sample_check() says whether it is one of these.
+	 */
+	const char *sample;
 	enum ubp_mode mode;
 	enum ubp_follow follow;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
@@ -209,6 +215,10 @@ const char *ubp_probe_format(struct ubp_session *session, size_t i);
 const char *ubp_probe_definition(struct ubp_session *session, size_t i, const char **ret_why);
 /* --explain: which rung the site will get, and why not a better one. One line. */
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
+/* -EINVAL: @text is no ubp_options.sample. */
+int ubp_sample_check(const char *text, struct ubp_err *err);
+/* --explain: which hits of probe @i are told of, and who decides. Valid until the next call; NULL: all are. */
+const char *ubp_probe_sample(struct ubp_session *session, size_t i);
 /*
  * --explain: why processes with all these probes will be traced all the time, as far as files and options tell (a constant text).
  * NULL: once their probes record by themselves, nobody traces them. *ret_perhaps, another such text, or NULL: but for those in which memory that

@@ -32,6 +32,9 @@ pid_t ubp_event_tid(const struct ubp_event *event);
 unsigned ubp_event_cpu(const struct ubp_event *event);
 const char *ubp_event_comm(const struct ubp_event *event);
 uint64_t ubp_event_ip(const struct ubp_event *event);
+/* Of ubp_options.sample: so many hits the event stands for; or of ARG:SIZE, so much of ARG: its value, or SIZE if that is more. 0: all hits are
+ * told of. */
+uint64_t ubp_event_weight(const struct ubp_event *event);
 
 /*
  * The event as a line, newline included, as the kernel's tracer prints it. Returns its bytes (owned by

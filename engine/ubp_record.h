@@ -32,7 +32,7 @@ struct ubp_record_options {
 
 /*
  * Events of @session go to a file. Once a write fails ubp_dispatch() fails with its reason; all that was written before can be read.
- * Not together with counting (ubp_tally.h) and triggers: -EINVAL. -EBUSY: it has started. Others: of the file.
+ * Not together with counting (ubp_tally.h), triggers and .sample: -EINVAL. -EBUSY: it has started. Others: of the file.
  */
 int ubp_record(struct ubp_session *session, const struct ubp_record_options *options,
 	       struct ubp_err *err);

@@ -69,6 +69,9 @@ struct ubp_probe_stats {
 void ubp_probe_stats(const struct ubp_session *session, size_t i,
 		     struct ubp_probe_stats *ret_stats);
 
+/* Hits that the filter let through, and ubp_options.sample did not: part of .hits, not of .passed. With .count_dropped, those in detours too. */
+uint64_t ubp_probe_left_out(const struct ubp_session *session, size_t i);
+
 /* A word for each of the reasons that stops are counted by: @why is an index of .stops. */
 const char *ubp_stop_name(unsigned why);
 

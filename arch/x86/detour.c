@@ -7,6 +7,7 @@
 
 #include <errno.h>
 
+#include "arch/gen_record.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 #include "arch/x86/common_detour_return.h"
@@ -83,6 +84,8 @@ static uint32_t regs_of(const struct gen *g, const struct detour_probe *probe,
 		used |= 1u << R_END | 1u << R_ACC;
 	*ret_early =
 		first | (early.far || early.sums ? 1u << G_CX : 0) | (early.loads ? loads : 0);
+	if (gen_sample_is_early(g, probe))
+		*ret_early |= g->isa->records->samples->regs | 1u << R_THREAD;
 	if (gen_tally_is_bare(g, probe))
 		used = *ret_early | 1u << R_THREAD;
 	return used;

@@ -100,6 +100,7 @@ static void give_back(struct gen *g, uint32_t max, label_t then)
 
 const struct gen_records gen64_records = {
 	.tallies = &gen64_tallies,
+	.samples = &gen64_samples,
 	.unless_off = x86_unless_off,
 	.switch_off = x86_switch_off,
 	.has_marks = true,

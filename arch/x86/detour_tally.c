@@ -10,6 +10,7 @@
 
 #include <stddef.h>
 
+#include "arch/gen_record.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
 #include "arch/x86/gen.h"
@@ -61,9 +62,8 @@ static void count(struct gen *g)
 /* --- numbers --------------------------------------------------------------------------------- */
 
 /* rcx. What needs no memory of the program is not in a record: rax, on the way. */
-static void load_field(struct gen *g, const struct tally_field *field)
+void gen64_field(struct gen *g, const struct tally_field *field, const struct fetch_op *source)
 {
-	const struct fetch_op *source = gen_tally_source(g, field);
 	unsigned op = source ? OP_LOAD | OP_W : x86_load_op(field->size);
 
 	if (field->is_signed && field->size == 1)
@@ -78,6 +78,11 @@ static void load_field(struct gen *g, const struct tally_field *field)
 	}
 	gen_value(g, source);
 	emit_rr(&g->e, op, R_WORD, G_AX);
+}
+
+static void load_field(struct gen *g, const struct tally_field *field)
+{
+	gen64_field(g, field, gen_tally_source(g, field));
 }
 
 static void scale_log2(struct emit *e)

@@ -76,6 +76,7 @@ extern const struct gen_records gen64_records;
 extern const struct gen_numbers gen64_numbers;
 extern const struct gen_scan gen64_scan;
 extern const struct gen_tallies gen64_tallies;
+extern const struct gen_samples gen64_samples;
 extern const struct gen_filters gen64_filters;
 
 /* --- detour_record.c ---------------------------------------------------------------- */
@@ -83,6 +84,11 @@ extern const struct gen_filters gen64_filters;
 /* The word at %fs:0, to register @to; or g->fail. It is the thread pointer, once a thread was found by it. */
 void gen64_thread_pointer(struct gen *g, int to);
 void gen64_hash(struct gen *g);
+
+/* --- detour_tally.c ----------------------------------------------------------------- */
+
+/* A number of the record to rcx, widened; @source: what makes it, where there is no record. Clobbers rax. */
+void gen64_field(struct gen *g, const struct tally_field *field, const struct fetch_op *source);
 
 /* --- detour_claim.c ----------------------------------------------------------------- */
 

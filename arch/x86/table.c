@@ -147,6 +147,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.detour.reads = true,
 	.detour.asks = true,
 	.detour.tallies = true,
+	.detour.samples = true,
 	.detour.build_return_code = x86_build_return_code,
 	.detour.build_claim_code = x86_build_claim_code,
 	.detour.own_ids = { 0x30, 0x2d0 },

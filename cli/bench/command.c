@@ -224,7 +224,7 @@ static int add_probes(const struct command *c, struct ubp_session *session, stru
 static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *ret_ns,
 		   struct ubp_err *err)
 {
-	static const struct bench_room room = { QUEUE_BYTES, RING_BYTES };
+	static const struct bench_room room = { .queue = QUEUE_BYTES, .ring = RING_BYTES };
 	struct command *c = ctx;
 	struct bench_run run = { .argv = c->bench->opt->command,
 				 .signal_fd = c->bench->signal_fd,

@@ -221,7 +221,7 @@ static int collect(struct hot *hot, struct ubp_err *err)
 
 static int one_round(struct hot *hot, struct ubp_err *err)
 {
-	static const struct bench_room room = { QUEUE_BYTES, RING_BYTES };
+	static const struct bench_room room = { .queue = QUEUE_BYTES, .ring = RING_BYTES };
 	struct seconds bare = { 0 }, probed = { 0 };
 	int bare_status = 0, rc = run_bare(hot, &bare_status, &bare, err);
 

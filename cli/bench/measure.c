@@ -59,7 +59,7 @@ static int run_bare(void *ctx, double *ret_ns, struct ubp_err *err)
 
 static bool passes(const struct built_in *b)
 {
-	return !b->row->c->filter || b->row->c->passes;
+	return !b->row->c->sample && (!b->row->c->filter || b->row->c->passes);
 }
 
 /* @hits and @recorded are those of so many @calls. */
@@ -148,6 +148,11 @@ static int define_kernel(struct built_in *b, struct bench_result *result, bool *
 	if (b->row->c->tally || b->row->c->trigger) {
 		(void)snprintf(result->why, sizeof(result->why),
 			       "ubp counts, and records nothing");
+		return 0;
+	}
+	if (b->row->c->sample) {
+		(void)snprintf(result->why, sizeof(result->why),
+			       "the kernel leaves no hits out");
 		return 0;
 	}
 	if (!b->bench->kernel) {
@@ -296,7 +301,8 @@ static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *r
 	struct built_in *b = ctx;
 	enum ubp_mode mode = b->bench->opt->modes[i].mode;
 	uint64_t calls = b->calls + b->warm_calls;
-	struct bench_room room = { .queue = 2 * calls * BENCH_CALL_BYTES_MAX };
+	struct bench_room room = { .queue = 2 * calls * BENCH_CALL_BYTES_MAX,
+				   .sample = b->row->c->sample };
 	struct bench_figures all = { 0 };
 	struct bench_session s;
 	int rc = 0;

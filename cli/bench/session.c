@@ -40,6 +40,7 @@ int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
 	opt.count_dropped = count_dropped;
 	opt.queue_bytes = bench_power_of_two(room->queue);
 	opt.ring_bytes = room->ring;
+	opt.sample = room->sample;
 	return ubp_session_new(&opt, &s->session, err);
 }
 

@@ -26,6 +26,7 @@ size_t bench_power_of_two(size_t bytes);
  * 0: as usual). */
 struct bench_room {
 	size_t queue, ring;
+	const char *sample; /* ubp_options.sample */
 };
 
 /* @pid 0: none is named. @count_dropped: hits that filters drop are counted, too. */

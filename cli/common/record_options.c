@@ -70,6 +70,7 @@ int record_check(const struct trace_options *o)
 			    : o->header                  ? "-H"
 			    : o->ends.count              ? "-n"
 			    : o->triggers.n              ? "--trigger"
+			    : o->budget.sample           ? "--sample"
 			    : o->budget.once             ? "--once"
 			    : tally_is_wanted(&o->tally) ? "--count, --hist and --sum"
 							 : NULL;

@@ -58,6 +58,8 @@ static void add_probe(FILE *line, struct ubp_session *session, size_t i)
 	if (st.unanswered)
 		(void)fprintf(line, " unanswered=%" PRIu64 " why_unanswered=\"%s\"",
 			      st.unanswered, st.why_unanswered ? st.why_unanswered : "");
+	if (ubp_probe_sample(session, i))
+		(void)fprintf(line, " left_out=%" PRIu64, ubp_probe_left_out(session, i));
 	add_stops(line, &st);
 	if (st.taken_out)
 		(void)fprintf(line, " taken_out=%s",

@@ -332,6 +332,16 @@ static int set_symbols(void *into, const char *arg)
 	return CLI_OK;
 }
 
+static int set_sample(void *into, const char *arg)
+{
+	struct ubp_err err;
+
+	if (ubp_sample_check(arg, &err) < 0)
+		return cli_usage_error("--sample: %s", err.text);
+	((struct trace_options *)into)->budget.sample = arg;
+	return CLI_OK;
+}
+
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct trace_options, member)
 
 static const struct cli_option table[] = {
@@ -419,6 +429,9 @@ static const struct cli_option table[] = {
 	{ 0, "once", FLAG(budget.once),
 	  .help = "one event of each probe, which is taken out then; at the end, tell\n"
 		  "how many places were hit" },
+	{ 0, "sample", "N|ARG:SIZE", .set = set_sample,
+	  .help = "of the hits that the filter lets through each Nth, or one for each\n"
+		  "SIZE (512KiB) that ARG adds up to; by probe and thread" },
 	{ 0, "max-rate", "N", .set = set_max_rate,
 	  .help = "take a place out that has more than N hits a second" },
 	{ 0, "max-overhead", "PERCENT", .set = set_max_overhead,
@@ -519,6 +532,9 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error(
 			"--once has one event of each probe: it excludes --count, "
 			"--hist and --sum");
+	if (o->budget.once && o->budget.sample)
+		return cli_usage_error(
+			"--once has the first hit of each probe: it excludes --sample");
 	if (tally_is_wanted(&o->tally) && o->ends.count)
 		return cli_usage_error(
 			"-n is for events: it excludes --count, --hist and --sum");

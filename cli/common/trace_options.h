@@ -79,6 +79,7 @@ struct print_options {
 struct budget_options {
 	uint64_t rate, overhead; /* hits a second; percent */
 	bool once;               /* each goes when it was hit */
+	const char *sample;      /* --sample; NULL: not given */
 	size_t ring_bytes;       /* --buffer-size, of each thread; 0: default */
 };
 

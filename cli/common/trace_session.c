@@ -82,6 +82,8 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 			status |= print_definition(&out, session, i);
 		if (o->only.explain)
 			output_line(&out, "%s", ubp_probe_explain(session, i));
+		if (o->only.explain && ubp_probe_sample(session, i))
+			output_line(&out, "  %s", ubp_probe_sample(session, i));
 		if (o->only.explain && ubp_tally_explain(session, i))
 			output_line(&out, "  %s", ubp_tally_explain(session, i));
 		if (o->only.explain && o->triggers.n && ubp_trigger_explain(session, i))
@@ -184,6 +186,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.max_rate = o->budget.rate;
 	opt.max_overhead = (unsigned)o->budget.overhead;
 	opt.once = o->budget.once;
+	opt.sample = o->budget.sample;
 	opt.mode = o->mode;
 	opt.follow = o->who.follow      ? UBP_FOLLOW_YES
 		     : o->who.no_follow ? UBP_FOLLOW_NO

@@ -112,6 +112,8 @@ struct ring_head {
 	uint64_t filters, reading, n_reads;
 	uint64_t
 		claims_wait; /* 1: who has claimed a ring waits until it is known who that is */
+	/* As .dropped, of hits that sampling left out (base/sample_plan.h). */
+	uint64_t left_out[RING_COUNTS];
 };
 
 #define RING_THREADS 4096
@@ -191,6 +193,8 @@ struct ring_record {
 
 /* In .cpu: the hit was to be counted in a table, which has no room for its key (base/tally_table.h). */
 #define RING_NO_ENTRY 0x8000U
+/* In .cpu: sampling has taken this hit (base/sample_plan.h); without it, of a probe that samples, ubp has to look. */
+#define RING_SAMPLED 0x4000U
 
 /* In .data_len: behind the data, 8-aligned, comes a stack: a word with the number of
  * its entries, up to RING_STACK_MAX, then these. */

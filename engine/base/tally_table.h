@@ -73,6 +73,8 @@ static inline uint32_t tally_slot(const struct tally_plan *plan)
 /* Where a thread's area is, behind its ring's start, and the bytes of an entry there; 0: there is none. */
 struct tally_place {
 	uint32_t at, slot;
+	uint32_t
+		samples; /* where its counters for sampling are (base/sample_plan.h); 0: there are none */
 };
 
 #define TALLY_TAG_NONE 0

@@ -12,6 +12,7 @@
 
 #include "engine/files/debug_options.h"
 
+struct sample_text;
 struct ubp_arch;
 struct ubp_until;
 
@@ -33,6 +34,8 @@ struct definitions_options {
 	struct object_debug_options debug;
 	/* Functions that patterns leave out: patterns, NULL-ended; or NULL. */
 	const char *const *exclude;
+	/* Which hits are told of; NULL: all. */
+	const struct sample_text *sample;
 	/* Where targets are sought: as the first of .pids that lives sees them; static probes and what IFUNCs
 	 * were resolved to in all of them, or in the process of thread .tid. */
 	const pid_t *pids;

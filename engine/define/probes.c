@@ -19,6 +19,7 @@
 #include "engine/fetch/fetch.h"
 #include "engine/spec/filter.h"
 #include "engine/symbols/functions.h"
+#include "engine/tally/sample.h"
 
 static unsigned long ul(uint64_t n)
 {
@@ -70,13 +71,16 @@ static int resolve(struct definitions *defs, size_t i, struct definition_file *f
 }
 
 /* All but its window. @p has passed check_probe(). */
-static int fill_probe(const struct spec_probe *spec, struct definition_file *file,
-		      const char *filter, struct defined_probe *p, struct ubp_err *err)
+static int fill_probe(const struct definitions *defs, const struct spec_probe *spec,
+		      struct definition_file *file, const char *filter, struct defined_probe *p,
+		      struct ubp_err *err)
 {
 	int rc = fetch_compile(spec, &p->uprobe->program, err);
 
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
+	if (rc == 0)
+		rc = sample_text_bind(defs->opt.sample, spec, &p->uprobe->at_hit.sample, err);
 	if (rc < 0)
 		return rc;
 	p->uprobe->at_hit.asks_name = detour_stops(p->uprobe->program, p->uprobe->filter);
@@ -122,7 +126,7 @@ static struct defined_probe *make_probe(struct definitions *defs, size_t i, cons
 		rc = check_probe(defs, spec, file, p, &why, err);
 	}
 	if (rc == 0)
-		rc = fill_probe(spec, file, filter, p, err);
+		rc = fill_probe(defs, spec, file, filter, p, err);
 	if (rc < 0) {
 		check_free_probe(p);
 		return NULL;

@@ -33,8 +33,9 @@ int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 	set->n_rings = ring_most(set, REGION_MAX);
 	set->record = calloc(1, EVENT_RECORD_ROOM);
 	set->dropped = calloc(RING_COUNTS, sizeof(*set->dropped));
+	set->left_out = calloc(RING_COUNTS, sizeof(*set->left_out));
 	set->off = calloc(1, RING_SWITCHES / 8);
-	if (!set->record || !set->dropped || !set->off) {
+	if (!set->record || !set->dropped || !set->left_out || !set->off) {
 		ring_set_free(set);
 		return ubp_fail(err, ENOMEM, "rings: out of memory");
 	}
@@ -60,6 +61,7 @@ void ring_set_free(struct ring_set *set)
 	free(set->heap);
 	free(set->record);
 	free(set->dropped);
+	free(set->left_out);
 	free(set->off);
 	free(set);
 }

@@ -23,6 +23,7 @@
 #include "engine/event/clock.h"
 #include "engine/event/record.h"
 
+struct ring;
 struct ring_set;
 struct ring_space;
 struct ubp_err;
@@ -40,6 +41,11 @@ struct ring_options {
 	pid_t only_tid;          /* nobody asked for other threads' hits; 0: all */
 	uint64_t (*ticks)(void); /* what detours stamp their records with */
 	void (*used)(void *ctx); /* a space was made, tells the tracing thread; or NULL */
+	/*
+	 * Probes may sample (base/sample_plan.h): is @record, about which no detour has decided, to be handed out? By the delivering thread; it may
+	 * ask ring_sample(). NULL: none does.
+	 */
+	bool (*sample)(void *ctx, const struct event_record *record, struct ring *ring);
 	void *ctx;
 };
 

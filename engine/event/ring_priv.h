@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "engine/base/map.h"
+#include "engine/base/sample_plan.h"
 #include "engine/base/tally_table.h"
 #include "engine/event/ring.h"
 #include "engine/event/ring_owner.h"
@@ -108,16 +109,28 @@ struct ring_set {
 	uint64_t hold_ns;      /* nothing younger is handed out yet */
 	uint64_t hold_from_ns; /* what is older than that waits for nobody */
 	uint64_t lost;
-	uint64_t *dropped; /* RING_COUNTS, of spaces that are gone */
-	uint64_t left;     /* the same; under .lock */
-	uint8_t *off;      /* as ring_head.off: what new spaces begin with; under .lock */
-	size_t n_off;      /* bytes of .off that have ever been other than 0 end there */
+	uint64_t *dropped, *left_out; /* RING_COUNTS, of spaces that are gone */
+	uint64_t left;                /* the same; under .lock */
+	uint8_t *off; /* as ring_head.off: what new spaces begin with; under .lock */
+	size_t n_off; /* bytes of .off that have ever been other than 0 end there */
 	struct event_record *record;
 };
 
+/* Without tables. */
+static inline uint64_t ring_plain_stride(const struct ring_set *set)
+{
+	return set->opt.ring_bytes + RING_SLACK + (set->opt.sample ? SAMPLE_AREA : 0);
+}
+
+/* Counters for sampling, behind a ring's start; 0: nothing samples. */
+static inline uint32_t ring_samples_at(const struct ring_set *set)
+{
+	return set->opt.sample ? (uint32_t)(set->opt.ring_bytes + RING_SLACK) : 0;
+}
+
 static inline uint64_t ring_stride(const struct ring_set *set)
 {
-	return set->opt.ring_bytes + RING_SLACK + (set->tally.slot ? TALLY_AREA : 0);
+	return ring_plain_stride(set) + (set->tally.slot ? TALLY_AREA : 0);
 }
 
 /* The same in a region of that size: one of a program of 32 bits has no room for tables. */
@@ -125,7 +138,7 @@ static inline uint64_t ring_stride_in(const struct ring_set *set, uint64_t regio
 {
 	uint64_t stride = ring_stride(set);
 
-	return region_len >= RING_RINGS_AT + stride ? stride : set->opt.ring_bytes + RING_SLACK;
+	return region_len >= RING_RINGS_AT + stride ? stride : ring_plain_stride(set);
 }
 
 /* Rings that so many bytes take. */
@@ -177,6 +190,12 @@ void ring_space_free(struct ring_space *space);
 void ring_tally_begin(struct ring *ring);
 void ring_tally_end(struct ring *ring);
 void ring_tally_grow(struct ring *ring);
+
+/* ring_sample.c: one that is gone has counted nothing for the next. */
+void ring_sample_end(struct ring *ring);
+
+/* ring_space.c: the thread's ring; NULL: it has none. */
+struct ring *ring_of_thread(struct ring_space *space, pid_t tid);
 
 /* ring_read.c */
 void ring_look_at_comm(struct ring *ring, uint64_t now);

@@ -158,6 +158,7 @@ static bool load_front(struct ring *ring)
 	ring->stuck_ns = 0;
 	if (ring->is_gone) {
 		ring_tally_end(ring);
+		ring_sample_end(ring);
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 	} else {
 		tell_limit(ring);
@@ -265,9 +266,13 @@ static void end_space(struct ring_set *set, struct ring_space *space)
 	*at = space->next;
 	set->left += __atomic_load_n(&ring_head_of(space)->left, __ATOMIC_RELAXED);
 	pthread_mutex_unlock(&set->lock);
-	for (unsigned i = 0; i < n; i++)
+	for (unsigned i = 0; i < n; i++) {
 		set->dropped[i] +=
 			__atomic_load_n(&ring_head_of(space)->dropped[i], __ATOMIC_RELAXED);
+		if (set->opt.sample)
+			set->left_out[i] += __atomic_load_n(&ring_head_of(space)->left_out[i],
+							    __ATOMIC_RELAXED);
+	}
 	set->lost += ring_take_missed(space);
 	ring_space_free(space);
 	atomic_fetch_sub(&set->n_spaces, 1);
@@ -434,9 +439,12 @@ const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 			return NULL;
 		if (!ring->tid)
 			count_lost(ring, 1);
-		if (!mute)
+		if (!mute) {
 			fill_record(set, ring, ns);
-		if ((ring->front.record.cpu & RING_NO_ENTRY))
+			mute = set->opt.sample && !(ring->front.record.cpu & RING_SAMPLED) &&
+			       !set->opt.sample(set->opt.ctx, set->record, ring);
+		}
+		if (ring->front.record.cpu & RING_NO_ENTRY)
 			ring_tally_grow(ring);
 		pass_front(set, ring, ns);
 		if (!mute)

@@ -368,8 +368,7 @@ int ring_space_add(struct ring_space *space, pid_t pid, pid_t tid, uint64_t thre
 	return rc;
 }
 
-/* The thread's ring; NULL: it has none. */
-static struct ring *ring_of(struct ring_space *space, pid_t tid)
+struct ring *ring_of_thread(struct ring_space *space, pid_t tid)
 {
 	struct ring *ring;
 
@@ -395,7 +394,7 @@ bool ring_space_wants_more(const struct ring_space *space)
 
 void ring_space_set_self(struct ring_space *space, pid_t tid, uint32_t self)
 {
-	const struct ring *ring = ring_of(space, tid);
+	const struct ring *ring = ring_of_thread(space, tid);
 
 	if (ring)
 		__atomic_store_n(&ring_threads(space)[ring->slot].self, self, __ATOMIC_RELAXED);
@@ -403,7 +402,7 @@ void ring_space_set_self(struct ring_space *space, pid_t tid, uint32_t self)
 
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 {
-	const struct ring *ring = ring_of(space, tid);
+	const struct ring *ring = ring_of_thread(space, tid);
 
 	if (ring)
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr, vaddr,
@@ -412,7 +411,7 @@ void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)
 
 void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint64_t end)
 {
-	const struct ring *ring = ring_of(space, tid);
+	const struct ring *ring = ring_of_thread(space, tid);
 
 	if (ring)
 		tell_stack(space, ring->slot, lo, end);
@@ -420,7 +419,7 @@ void ring_space_set_stack(struct ring_space *space, pid_t tid, uint64_t lo, uint
 
 bool ring_space_has_cpu(struct ring_space *space, pid_t tid)
 {
-	const struct ring *ring = ring_of(space, tid);
+	const struct ring *ring = ring_of_thread(space, tid);
 
 	return ring && __atomic_load_n(&ring_threads(space)[ring->slot].cpu_vaddr,
 				       __ATOMIC_RELAXED) != 0;
@@ -433,7 +432,7 @@ void ring_space_set_maps(struct ring_space *space, uint32_t number)
 
 bool ring_space_has(struct ring_space *space, pid_t tid)
 {
-	return ring_of(space, tid) != NULL;
+	return ring_of_thread(space, tid) != NULL;
 }
 
 void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread_pointer)

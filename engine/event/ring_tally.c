@@ -21,8 +21,7 @@
 /* In programs of 32 bits there is no room for areas. */
 static uint8_t *area_of(const struct ring *ring)
 {
-	const struct ring_set *set = ring->space->set;
-	uint64_t at = set->opt.ring_bytes + RING_SLACK;
+	uint64_t at = ring_plain_stride(ring->space->set);
 
 	return ring->space->stride > at ? ring->bytes + at : NULL;
 }
@@ -174,8 +173,11 @@ void ring_set_tally(struct ring_set *set, uint32_t slot, ring_count_fn *counted,
 
 struct tally_place ring_set_tally_place(const struct ring_set *set)
 {
+	struct tally_place place = { .samples = ring_samples_at(set) };
+
 	if (!set->tally.slot)
-		return (struct tally_place){ 0 };
-	return (struct tally_place){ .at = (uint32_t)(set->opt.ring_bytes + RING_SLACK),
-				     .slot = set->tally.slot };
+		return place;
+	place.at = (uint32_t)ring_plain_stride(set);
+	place.slot = set->tally.slot;
+	return place;
 }

@@ -22,6 +22,7 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/samples.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
 #include "engine/plant/upgrade.h"
@@ -532,6 +533,7 @@ bool hit_signal(struct hit *hit, const struct held *held, int sig)
 void hit_tracee_gone(struct tracee *t)
 {
 	return_thread_ended(t);
+	samples_forget(t);
 	/* One that is let go of goes on to record. */
 	if (!t->process->is_alone)
 		rings_thread_gone(t);

@@ -9,6 +9,8 @@
 #include "arch/host.h"
 #include "engine/fetch/match.h"
 #include "engine/hit/stack.h"
+#include "engine/plant/rings.h"
+#include "engine/plant/samples.h"
 #include "engine/space/uprobe.h"
 #include "engine/stack/maps_now.h"
 #include "engine/stack/unwind.h"
@@ -230,6 +232,14 @@ static void count_unanswered(struct uprobe_stats *stats, const struct mem_care *
 	__atomic_store_n(&stats->why_silent, silent_text(care->why), __ATOMIC_RELAXED);
 }
 
+static bool is_sampled(struct tracee *t, const struct uprobe *probe,
+		       const struct event_record *r)
+{
+	const struct plant_space *ps = t->process->space->plant;
+
+	return samples_take(t, ps ? rings_of(ps) : NULL, probe, r->data);
+}
+
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip)
 {
@@ -262,6 +272,11 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	r->data_len = (uint32_t)len;
 	r->cpu = cpu_of(m);
 	if (!filter_match(probe->filter, r)) {
+		count_unanswered(&probe->stats, care, unanswered);
+		return;
+	}
+	if (probe->at_hit.sample && !is_sampled(m->t, probe, r)) {
+		uprobe_count(&probe->stats.left_out);
 		count_unanswered(&probe->stats, care, unanswered);
 		return;
 	}

@@ -12,6 +12,7 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/leave.h"
+#include "engine/plant/samples.h"
 #include "engine/plant/site.h"
 #include "engine/plant/trap_chain.h"
 #include "engine/plant/upgrade.h"
@@ -175,6 +176,7 @@ void births_executed(struct tracee *t)
 	probes->loses_guard = false;
 	probes->ends_by_trap = false;
 	(void)guard_close_mask(t);
+	samples_forget(t);
 }
 
 void births_vfork_done(struct tracee *t)

@@ -116,13 +116,16 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
 
 		ring_set_use_cells(plant->opt.rings, *cell + n_cells);
-		probes[i] = (struct detour_probe){ .number = u->number,
-						   .kind = u->kind,
-						   .program = u->program,
-						   .filter = u->filter,
-						   .tally = u->at_hit.tally,
-						   .once = plant->opt.once,
-						   .cell = *cell };
+		probes[i] =
+			(struct detour_probe){ .number = u->number,
+					       .kind = u->kind,
+					       .program = u->program,
+					       .filter = u->filter,
+					       .tally = u->at_hit.tally,
+					       .sample = u->at_hit.sample,
+					       .stops = u->at_hit.sample && plant->opt.unwinds,
+					       .once = plant->opt.once,
+					       .cell = *cell };
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
 	return n;

@@ -24,6 +24,7 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/ring_files.h"
+#include "engine/plant/samples.h"
 #include "engine/space/part.h"
 #include "engine/space/ring_part.h"
 #include "engine/space/space.h"
@@ -262,6 +263,7 @@ static void note_thread(struct plant_space *ps, struct tracee *t, uint64_t threa
 			   t->process->silent) == 0)
 		ring_space_set_cpu(ps->ring->rings, t->tid, task_rseq_cpu_vaddr(t));
 	claims_note_self(ps, t);
+	samples_hand_over(t, ps->ring->rings);
 }
 
 /*

@@ -25,6 +25,7 @@
 #include "engine/plant/mirror.h"
 #include "engine/plant/renew.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/samples.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/self_read.h"
 #include "engine/plant/ticks.h"
@@ -284,6 +285,8 @@ int stand_alone_begin(const struct process *p)
 
 	if (rc < 0)
 		return rc;
+	for (struct tracee *t = p->tracees; t; t = t->next)
+		samples_hand_over(t, rings_of(p->space->plant));
 	plant_rest(p->space, p->tracees->tid);
 	return returns_set_trap(p->space, p->tracees->tid, false);
 }

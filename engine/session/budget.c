@@ -12,6 +12,7 @@
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/event/clock.h"
+#include "engine/event/ring_sample.h"
 #include "engine/plant/change.h"
 #include "engine/session/budget_pick.h"
 #include "engine/session/state.h"
@@ -117,8 +118,10 @@ static struct budget_seen count(const struct ubp_session *s, const struct uprobe
 		return now;
 	now.jumped = load(&u->ring_hits);
 	/* Only filters drop. */
-	if (probe->filter)
+	if (probe->filter || probe->at_hit.sample)
 		now.dropped = ring_set_dropped(s->out.rings, probe->number);
+	if (probe->at_hit.sample)
+		now.dropped += ring_set_left_out(s->out.rings, probe->number);
 	return now;
 }
 

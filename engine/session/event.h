@@ -28,6 +28,7 @@ struct ubp_event {
 	const struct spec_probe
 		*spec; /* the definition that was hit, or what stands for it; NULL: a gap */
 	bool is_made;  /* a trigger made it */
+	uint64_t weight; /* ubp_event_weight() */
 };
 
 /* Of a hit, or a gap. */

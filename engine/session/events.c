@@ -16,6 +16,7 @@
 #include "engine/session/live.h"
 #include "engine/session/once.h"
 #include "engine/session/record.h"
+#include "engine/session/sample.h"
 #include "engine/session/tell.h"
 #include "engine/session/triggers.h"
 #include "engine/sink/text.h"
@@ -76,6 +77,7 @@ struct ubp_event session_event(struct ubp_session *s, const struct event_record 
 		.texts = texts,
 		.record = record,
 		.spec = record->kind == EVENT_HIT ? live_spec(s, record->probe) : NULL,
+		.weight = session_sample_weight(s, record),
 	};
 }
 

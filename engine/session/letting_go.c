@@ -58,6 +58,8 @@ const char *letting_go_why_none(const struct ubp_session *s)
 		return "it might not be traced again (kernel.yama.ptrace_scope)";
 	if (s->out.counting)
 		return "what cannot be counted in it is to stop it";
+	if (stacks_unwinds(s))
+		return "user stacks are unwound at stops";
 	if (s->opt.lossless)
 		return "a full ring is to stop it (--lossless)";
 	return NULL;

@@ -20,6 +20,7 @@
 #include "engine/session/session_definitions.h"
 #include "engine/space/uprobe.h"
 #include "engine/spec/filter.h"
+#include "engine/tally/sample.h"
 
 static struct session_number *entry_of(const struct ubp_session *s, unsigned number)
 {
@@ -221,8 +222,8 @@ int live_remove(struct ubp_session *s, unsigned number, uint64_t *ret_ticket,
 }
 
 /* A probe that has nothing but what is asked of it, yet. */
-static int make_filtered(const struct spec_probe *spec, const char *filter,
-			 struct uprobe **ret_probe, struct ubp_err *err)
+static int make_filtered(const struct ubp_session *s, const struct spec_probe *spec,
+			 const char *filter, struct uprobe **ret_probe, struct ubp_err *err)
 {
 	struct uprobe *probe = uprobe_new();
 	int rc;
@@ -234,6 +235,8 @@ static int make_filtered(const struct spec_probe *spec, const char *filter,
 	rc = fetch_compile(spec, &probe->program, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &probe->filter, err);
+	if (rc == 0)
+		rc = sample_text_bind(s->out.sample, spec, &probe->at_hit.sample, err);
 	if (rc < 0) {
 		uprobe_put(probe);
 		return rc;
@@ -263,7 +266,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 		return rc;
 	entry = (struct session_number){ .spec = s->numbers.v[number].spec,
 					 .made_by = s->numbers.v[number].made_by };
-	rc = make_filtered(entry.spec, filter, &entry.uprobe, err);
+	rc = make_filtered(s, entry.spec, filter, &entry.uprobe, err);
 	if (rc < 0)
 		return rc;
 	*ret_number = (unsigned)s->numbers.n;

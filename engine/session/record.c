@@ -95,8 +95,9 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
-	if (s->out.tally || s->out.triggers || s->opt.once)
-		return ubp_fail(err, EINVAL, "what is counted or has triggers is not recorded");
+	if (s->out.counting || s->out.triggers || s->out.sample || s->opt.once)
+		return ubp_fail(err, EINVAL,
+				"what is counted or sampled or has triggers is not recorded");
 	if (s->out.record || options->level < 0 || options->level > 19)
 		return ubp_fail(err, EINVAL, "bad options for a recording");
 	r = calloc(1, sizeof(*r));

@@ -5,11 +5,13 @@
 
 #include "arch/host.h"
 #include "engine/define/definitions.h"
+#include "engine/event/ring_sample.h"
 #include "engine/fetch/match.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
+#include "engine/session/sample.h"
 #include "engine/session/tell.h"
 
 /* Delivered by one call at most, so that the caller can see to other things. */
@@ -29,13 +31,14 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 		.only_tid = s->opt.tid,
 		.ticks = ubp_host_ticks,
 		.used = on_used,
+		.sample = s->out.sample ? session_sample_ring : NULL,
 		.ctx = s,
 	};
 	const char *why = NULL;
 
 	if (s->opt.mode != UBP_MODE_AUTO && s->opt.mode != UBP_MODE_JUMP)
 		s->no_jumps = "--mode says so";
-	else if (stacks_unwinds(s))
+	else if (stacks_unwinds(s) && !s->out.sample)
 		s->no_jumps = "user stacks are unwound at stops";
 	else if (!ubp_host_can_jump(&why))
 		s->no_jumps = why;
@@ -103,7 +106,8 @@ void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 	stats->passed += passed;
 	if (!s->out.rings)
 		return;
-	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i);
+	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i) +
+		       ring_set_left_out(s->out.rings, (unsigned)i);
 	/* Whose they were is not known, unless there is but one. */
 	if (definitions_n(s->defined) == 1) {
 		stats->hits += s->out.ring_lost;

@@ -84,6 +84,7 @@ static int begin_planting(struct ubp_session *s)
 		.count_dropped = s->opt.count_dropped || s->opt.max_rate || s->opt.max_overhead,
 		.stay = letting_go_why_none(s) != NULL,
 		.follows = session_follows_children(s),
+		.unwinds = stacks_unwinds(s),
 		.frames = s->opt.stack == UBP_STACK_FP ? stacks_frames(s) : 0,
 		.rings = s->out.rings,
 		.find_exits = definitions_find_exits,

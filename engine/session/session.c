@@ -28,6 +28,7 @@
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/record.h"
+#include "engine/session/sample.h"
 #include "engine/session/session_definitions.h"
 #include "engine/session/tally.h"
 #include "engine/session/tell.h"
@@ -132,6 +133,8 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	if (rc == 0)
 		rc = open_descriptors(s, err);
 	if (rc == 0)
+		rc = session_sample_init(s, err);
+	if (rc == 0)
 		rc = rings_init(s, err);
 	if (rc == 0)
 		rc = stacks_init(s, err);
@@ -164,6 +167,7 @@ void ubp_session_free(struct ubp_session *s)
 	session_tally_free(s);
 	session_record_free(s);
 	counting_free(s);
+	session_sample_free(s);
 	while (s->warning.first) {
 		struct warning *next = s->warning.first->next;
 

@@ -25,6 +25,7 @@ int session_definitions_new(const struct ubp_session *s, struct definitions **re
 		.no_jumps = s->no_jumps,
 		.debug = { o->debug.dirs, o->debug.symbols },
 		.exclude = o->exclude,
+		.sample = s->out.sample,
 		.pids = s->pids,
 		.n_pids = o->n_pids,
 		.tid = o->tid,

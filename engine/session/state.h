@@ -162,6 +162,7 @@ struct session_out {
 	struct session_counting *counting; /* counting.c; NULL: all hits are events */
 	struct session_tally *tally;       /* tally.c; NULL: that was not asked for */
 	struct session_record *record;     /* record.c; NULL: nothing goes to a file */
+	struct sample_text *sample;        /* sample.c; NULL: all hits are told of */
 	struct session_triggers
 		*triggers; /* of the caller's thread; NULL: none was asked for */
 };

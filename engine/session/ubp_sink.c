@@ -12,6 +12,7 @@
 #include "engine/session/inside.h"
 #include "engine/session/sink.h"
 #include "engine/sink/sink.h"
+#include "engine/ubp_event.h"
 #include "engine/ubp_sink.h"
 
 struct ubp_sink {
@@ -110,6 +111,7 @@ const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 {
 	sink->sink->opt.resolver = sink->texts->resolver;
 	sink->text.len = 0;
+	sink->sink->weight = event->weight;
 	sink_record(sink->sink, &sink->text, event->spec, event->record);
 	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
 	return given(sink, ret_len);

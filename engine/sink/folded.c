@@ -100,7 +100,7 @@ static struct folded *folded_of(struct sink *sink)
 	return (struct folded *)sink;
 }
 
-static void count(struct folded *folded, const char *text, size_t len)
+static void count(struct folded *folded, const char *text, size_t len, uint64_t weight)
 {
 	uint64_t hash = hash_of(text, len);
 	struct folded_stack *first = map_get(&folded->by_hash, hash), *s = first;
@@ -108,7 +108,7 @@ static void count(struct folded *folded, const char *text, size_t len)
 	while (s && (s->len != len || memcmp(s->text, text, len) != 0))
 		s = s->next;
 	if (s) {
-		s->n++;
+		s->n += weight;
 		return;
 	}
 	s = malloc(sizeof(*s) + len + 1);
@@ -117,7 +117,7 @@ static void count(struct folded *folded, const char *text, size_t len)
 		folded->sink.is_short = true;
 		return;
 	}
-	*s = (struct folded_stack){ .next = first, .n = 1, .len = len };
+	*s = (struct folded_stack){ .next = first, .n = weight, .len = len };
 	memcpy(s->text, text, len);
 	s->text[len] = '\0';
 	folded->n++;
@@ -135,7 +135,8 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 	folded->stack.len = 0;
 	sink_folded_stack(&folded->stack, record, sink->opt.resolver);
 	if (folded->stack.data)
-		count(folded, folded->stack.data, folded->stack.len);
+		count(folded, folded->stack.data, folded->stack.len,
+		      sink->weight ? sink->weight : 1);
 }
 
 static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)

@@ -283,8 +283,9 @@ static void add_lost(struct sink_buf *buf, uint64_t n)
 	sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", n);
 }
 
-void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
-		    const struct event_record *record, const struct sink_resolver *resolver)
+static void add_line(struct sink_buf *buf, const struct spec_probe *probe,
+		     const struct event_record *record, const struct sink_resolver *resolver,
+		     uint64_t weight)
 {
 	if (record->kind == EVENT_LOST) {
 		add_lost(buf, record->n_lost);
@@ -292,9 +293,17 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 	}
 	add_head(buf, probe, record);
 	add_args(buf, probe, record);
+	if (weight)
+		sink_buf_printf(buf, ",\"weight\":%" PRIu64, weight);
 	if (record->n_stack)
 		add_stack(buf, record, resolver);
 	sink_buf_add(buf, "}\n", 2);
+}
+
+void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record, const struct sink_resolver *resolver)
+{
+	add_line(buf, probe, record, resolver, 0);
 }
 
 /* --- as a way to print -------------------------------------------------------- */
@@ -302,7 +311,7 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		  const struct event_record *record)
 {
-	sink_json_line(to, probe, record, sink->opt.resolver);
+	add_line(to, probe, record, sink->opt.resolver, sink->weight);
 }
 
 static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)

@@ -30,6 +30,7 @@ struct sink_options {
 struct sink {
 	const struct sink_kind *kind;
 	struct sink_options opt;
+	uint64_t weight;   /* of the next event, where hits are sampled; 0: they are not */
 	uint64_t n_untold; /* lost events that the text does not tell of */
 	bool is_short;     /* memory was short: the text is not whole */
 };

@@ -35,8 +35,9 @@ struct plant_options {
 	bool once;                  /* a recorded hit switches its probe off */
 	bool stay;                  /* nobody is let go of (plant/stand_alone.h) */
 	bool follows;               /* children of a process are traced, too */
-	unsigned frames;            /* of stacks that jumps take; 0: none */
-	struct ring_set *rings;     /* NULL: no jumps */
+	bool unwinds;    /* user stacks are unwound, at stops: of hits that are sampled */
+	unsigned frames; /* of stacks that jumps take; 0: none */
+	struct ring_set *rings; /* NULL: no jumps */
 	/* Look for the exits of a return probe: sets .exits or .no_exits. */
 	void (*find_exits)(struct uprobe *probe);
 	/* At which of a return probe's exits jumps can stand: sets .padding or .run_up of each. */

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "arch/arch.h"
+#include "engine/base/map.h"
 
 struct return_instance;
 
@@ -46,6 +47,7 @@ struct thread_probes {
 	/* Where on its stacks it was when signals came, the last time on each; 0: none. */
 	uint64_t interrupted_sp[STACKS_MAX];
 	unsigned last_interrupted;
+	struct map samples; /* plant/samples.c: by a probe's number; while it has no ring */
 	uint64_t good_mask; /* the signal mask at a hit behind which the guard was in place */
 	bool has_good_mask; /* .good_mask is known */
 	uint64_t open_mask; /* .trap_opened: the other signals that it had blocked */

@@ -33,6 +33,7 @@ void uprobe_put(struct uprobe *probe)
 	free(probe->program);
 	filter_free(probe->filter);
 	free(probe->at_hit.tally);
+	free(probe->at_hit.sample);
 	free(probe->exits);
 	free(probe->no_exits);
 	free(probe->what);

@@ -51,6 +51,8 @@ struct uprobe_stats {
 	uint64_t stops[STOP_N]; /* of threads, for this probe first */
 	uint64_t unanswered;    /* hits with memory that was not read: it might not answer */
 	const char *why_silent; /* why, of the last such hit; or NULL */
+	uint64_t left_out;      /* passed the filter at a stop, but not sampling */
+	uint64_t ring_left_out; /* the same of records of detours; the delivering thread's */
 	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
 	const char *no_jump;             /* why one of the sites is none, or NULL */
 	uint32_t sites, jumped, boosted, stepped, in_place;
@@ -117,7 +119,8 @@ struct uprobe_life {
 
 /* Beside its program and its filter. */
 struct uprobe_at_hit {
-	struct tally_plan *tally; /* it is counted so; NULL: it is recorded */
+	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
+	struct sample_plan *sample; /* which hits are; NULL: all */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };
 

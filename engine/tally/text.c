@@ -225,8 +225,8 @@ static int bind_key(const struct tally_text_key *text, const struct spec_probe *
 	return 0;
 }
 
-static int bind_value(const struct tally_text_value *text, const struct spec_probe *spec,
-		      struct tally_value *value, struct ubp_err *err)
+int tally_text_bind_value(const struct tally_text_value *text, const struct spec_probe *spec,
+			  struct tally_value *value, struct ubp_err *err)
 {
 	const struct spec_arg *arg = find_arg(spec, text->name);
 
@@ -249,6 +249,6 @@ int tally_text_bind(const struct tally_text *text, const struct spec_probe *spec
 	for (unsigned i = 0; i < text->n_keys && rc == 0; i++)
 		rc = bind_key(&text->keys[i], spec, &plan->keys[i], err);
 	for (unsigned i = 0; i < text->n_values && rc == 0; i++)
-		rc = bind_value(&text->values[i], spec, &plan->values[i], err);
+		rc = tally_text_bind_value(&text->values[i], spec, &plan->values[i], err);
 	return rc;
 }

@@ -42,5 +42,8 @@ int tally_text_parse(const char *text, struct tally_text *ret_text, struct ubp_e
 /* What it means for a probe. -EINVAL: the probe has no such arg, or one that cannot be counted by. */
 int tally_text_bind(const struct tally_text *text, const struct spec_probe *spec,
 		    struct tally_plan *ret_plan, struct ubp_err *err);
+/* The same of one value alone. */
+int tally_text_bind_value(const struct tally_text_value *text, const struct spec_probe *spec,
+			  struct tally_value *ret_value, struct ubp_err *err);
 
 #endif

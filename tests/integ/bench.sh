@@ -65,24 +65,24 @@ check $way <<'PY'
 assert len(d["results"]) == 24 and not d["commands"]
 for r in d["results"]:
     probes = 2 if r["case"] == "both" else 1
-    passes = 0 if r["case"] == "miss" else probes
+    passes = 0 if r["case"] in ("miss", "sample") else probes
     assert [u["name"] for u in r["ubp"]] == ["auto", "trap", "step"]
     for f in r["ubp"] + ([r["kernel"]] if r["kernel"] else []):
         runs = len(f["total_ns"]["rounds"])
         assert (f["hits"], f["events"]) == (1000 * probes * runs, 1000 * passes * runs), f
-    # It has no histograms, or none that are compared.
-    counts = r["case"].startswith(("count_", "hist_", "trigger_"))
+    # It has no histograms, or none that are compared, and leaves no hits out.
+    counts = r["case"].startswith(("count_", "hist_", "trigger_", "sample"))
     assert (r["kernel"] is not None) == (kernel is not None and not counts)
     stepped = "boosted" if d["machine"]["arch"] == "aarch64" else "stepped" # uprobe(1)
     assert r["ubp"][1]["sites"]["boosted"] == probes and r["ubp"][2]["sites"][stepped] == probes, r
 PY
-[ "$(grep -c '^trap ' out.txt)" = 24 ] || fail "not every case is in the table"
+[ "$(grep -c '^trap ' out.txt)" = 26 ] || fail "not every case is in the table"
 # So can the scripts of docs/overhead.md.
 "$UBP_SRC/docs/overhead.py" data bench.json > data.txt || fail "no data for the chart"
-[ "$(grep -cE '^"[a-z_]+.n(push|'$LANDING')" [0-9?.]+ [0-9.]+ [0-9.]+ [0-9.]+$' data.txt)" = 24 ] || fail "not all data for the chart"
+[ "$(grep -cE '^"[a-z_]+.n(push|'$LANDING')" [0-9?.]+ [0-9.]+ [0-9.]+ [0-9.]+$' data.txt)" = 26 ] || fail "not all data for the chart"
 cp "$UBP_SRC/docs/overhead.md" page.md
 "$UBP_SRC/docs/overhead.py" fill bench.json page.md || fail "no tables"
-[ "$(grep -cE '^\| (count|int|string|return|both|hit|miss|count_event|count_key|count_string|hist_duration|trigger_key) \| (push|'$LANDING') \| ' page.md)" = 24 ] || fail "not all rows in the tables"
+[ "$(grep -cE '^\| (count|int|string|return|both|hit|miss|sample|count_event|count_key|count_string|hist_duration|trigger_key) \| (push|'$LANDING') \| ' page.md)" = 26 ] || fail "not all rows in the tables"
 
 # Threads, and a reader beside; the other first instructions.
 bench --rounds 1 --hits 1000 --threads 2,3 --idle 5 --mode trap --reader --no-pin --kernel $way

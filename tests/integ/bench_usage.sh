@@ -16,8 +16,8 @@ could_not() {
 
 usage "unknown option '--bogus'" --bogus
 usage "'word' is one word too many" word
-usage "--case takes all or some of count int string return both hit miss count_event count_key count_string hist_duration trigger_key, not 'strin'" --case int,strin
-usage "--case takes all or some of count int string return both hit miss count_event count_key count_string hist_duration trigger_key, not ''" --case int,
+usage "--case takes all or some of count int string return both hit miss sample count_event count_key count_string hist_duration trigger_key, not 'strin'" --case int,strin
+usage "--case takes all or some of count int string return both hit miss sample count_event count_key count_string hist_duration trigger_key, not ''" --case int,
 usage "--first takes all or some of ${FIRSTS[*]}, not 'call'" --first call
 usage "--mode takes all or some of auto, jump, trap, step, not 'fast'" --mode trap,fast
 usage "--kernel takes auto, tracefs, perf or none, not 'ftrace'" --kernel ftrace

@@ -238,7 +238,7 @@ def run(example, shown, world):
         if not (COUNTED if counts else EVENT).search(out):
             return "no event\n" + everything
         for name in re.findall(r"[' ](\w+)=[+$%a-z]", command):
-            if not counts and not re.search(rf"\b{name}=|\"{name}\":", out):
+            if not counts and " --folded " not in command and not re.search(rf"\b{name}=|\"{name}\":", out):
                 return f"no {name}\n" + everything
     if not tracing and not out.strip():
         return "prints nothing\n" + everything
