@@ -48,8 +48,7 @@ static void check_goroutine(struct gen *g, label_t no_stack)
 	label_t early = emit_label(&g->e);
 	struct emit *e = &g->e;
 
-	gen_put_aside(g,
-		      &(struct gen_aside){ .put = put_early, .at = early, .on = no_stack });
+	gen_put_aside(g, &(struct gen_aside){ .put = put_early, .at = early, .on = no_stack });
 	gen_may_fault(g, early);
 	emit_bytes(e, "\x64\x4c\x39\x34\x25\xf8\xff\xff\xff", 9); /* cmp %r14,%fs:-8 */
 	emit_jcc(e, COND_NE, early);

@@ -13,12 +13,12 @@
 
 #include <elf.h>
 
-#include "arch/x86/flags.h"
 #include "arch/x86/call_kind.h"
 #include "arch/x86/classify.h"
 #include "arch/x86/common_table.h"
 #include "arch/x86/decode.h"
 #include "arch/x86/detour.h"
+#include "arch/x86/flags.h"
 #include "arch/x86/frame.h"
 #include "arch/x86/guard.h"
 #include "arch/x86/lead.h"

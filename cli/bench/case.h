@@ -20,9 +20,10 @@ struct bench_case {
 	const char *
 		tally; /* ubp counts by this trigger, in place of recording; NULL: it records */
 	const char *trigger; /* the same with this one, as --trigger does it */
-	const char *sample;  /* ubp_options.sample, so rare that no hit is taken; NULL: all are */
-	bool has_duration;   /* of the return, in place of its value */
-	bool is_standard;    /* measured on more kinds of first instruction than the usual */
+	const char
+		*sample;   /* ubp_options.sample, so rare that no hit is taken; NULL: all are */
+	bool has_duration; /* of the return, in place of its value */
+	bool is_standard;  /* measured on more kinds of first instruction than the usual */
 };
 
 /* They end in a name NULL. */

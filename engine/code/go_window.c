@@ -25,13 +25,16 @@ static const char *why_no_room(const struct go_place *place, const uint8_t *code
 	const struct ubp_arch *arch = place->object->arch;
 
 	if (!arch->insn.ignores_flags || !object_has_go_variable(place->object))
-		return "its Go function makes not sure of the stack it needs: there may be none for a detour";
+		return "its Go function makes not sure of the stack it needs: there may be "
+		       "none for a detour";
 	if ((place->vaddr != place->start && !place->is_run_up) || place->is_behind)
-		return "its Go function makes not sure of the stack it needs, and flags may be in use there";
+		return "its Go function makes not sure of the stack it needs, and flags may be "
+		       "in use there";
 	if (len > place->end - place->start)
 		len = place->end - place->start;
 	if (!arch->insn.ignores_flags(code, len))
-		return "its Go function makes not sure of the stack it needs, and may ask for the flags it finds";
+		return "its Go function makes not sure of the stack it needs, and may ask for "
+		       "the flags it finds";
 	return NULL;
 }
 
@@ -67,7 +70,8 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 	if (why)
 		return why;
 	if (check == 0 && may_fault(place, window))
-		return "its Go function makes not sure of the stack it needs, and may panic by these instructions";
+		return "its Go function makes not sure of the stack it needs, and may panic by "
+		       "these instructions";
 	window->asks_room = check == 0;
 	/* A goroutine that was preempted stands anywhere, for any time, as a saved pc. */
 	if (window->n > 1 && (check == 0 || end > place->start + check) &&

@@ -148,8 +148,8 @@ static int find_lead(struct site *s, struct lead *lead)
 
 static int check_go(const struct site *s)
 {
-	const struct go_place place = { s->object, s->start, s->end, s->vaddr, s->is_run_up,
-					s->is_behind };
+	const struct go_place place = { s->object, s->start,     s->end,
+					s->vaddr,  s->is_run_up, s->is_behind };
 	const char *why = s->object->is_go ? go_why_no_window(&place, s->window) : NULL;
 
 	return why ? refuse(s, WINDOW_GO, why) : 0;

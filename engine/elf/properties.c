@@ -33,7 +33,8 @@ bool object_has_go_variable(const struct object *object)
 			return false;
 		is_loaded |= header.p_type == PT_INTERP;
 		has_tls |= header.p_type == PT_TLS;
-		has_own |= header.p_type == PT_TLS && header.p_memsz == 8 && header.p_align <= 8;
+		has_own |=
+			header.p_type == PT_TLS && header.p_memsz == 8 && header.p_align <= 8;
 	}
 	/* Go's linker tells nobody of it where there is nobody to tell. Libraries have none of the first places. */
 	return object_is_go(object) &&

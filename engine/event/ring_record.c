@@ -34,7 +34,7 @@ uint32_t ring_record_stack(const struct ring_record *r, const void *bytes)
 
 unsigned ring_record_cpu(const struct ring_record *r)
 {
-	unsigned cpu = r->cpu & (uint16_t)~(RING_NO_ENTRY | RING_SAMPLED);
+	unsigned cpu = r->cpu & (uint16_t) ~(RING_NO_ENTRY | RING_SAMPLED);
 
 	return cpu < CPUS_MAX ? cpu : 0;
 }

@@ -32,7 +32,7 @@ struct table {
 	uint64_t at;    /* of the table of functions */
 	uint64_t names; /* of the names */
 	uint64_t pcs;   /* of values by addresses */
-	size_t about;   /* bytes of what is told of a function, without its lists; 0: not known */
+	size_t about; /* bytes of what is told of a function, without its lists; 0: not known */
 };
 
 static bool is_table_name(const char *name)
@@ -258,7 +258,7 @@ int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *
 #define ABOUT_FLAG    3  /* from the end back */
 #define FLAG_TOP      1  /* funcFlag_TOPFRAME */
 #define FLAG_ASM      4
-#define LIST_UNSAFE   0  /* _PCDATA_UnsafePoint, _PCDATA_InlTreeIndex */
+#define LIST_UNSAFE   0 /* _PCDATA_UnsafePoint, _PCDATA_InlTreeIndex */
 #define LIST_INLINED  2
 #define POINT_UNSAFE  (-2) /* _PCDATA_UnsafePointUnsafe */
 

@@ -62,7 +62,7 @@ way=none
 if has_tracefs; then way=tracefs; fi
 bench --rounds 2 --hits 1000 --case all --first push,$LANDING --mode all --kernel $way
 check $way <<'PY'
-assert len(d["results"]) == 24 and not d["commands"]
+assert len(d["results"]) == 26 and not d["commands"]
 for r in d["results"]:
     probes = 2 if r["case"] == "both" else 1
     passes = 0 if r["case"] in ("miss", "sample") else probes
