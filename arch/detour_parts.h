@@ -16,7 +16,7 @@
 #include "arch/detour.h"
 #include "engine/base/ring.h"
 
-#define RECORD_DATA ((int)offsetof(struct ring_record, data))
+#define RECORD_DATA ((int)sizeof(struct ring_record))
 
 /* Longest data: as EVENT_RECORD_LIMIT less the kernel's head (engine/event/record.h). */
 #define DATA_MAX(kind) (4072 - (int)probe_kind_head(kind))

@@ -75,8 +75,8 @@ void lab_begin(const struct lab_machine *machine, const uint8_t *code, size_t le
 	assert_true(lab.scratch && lab.record);
 	machine->write(machine->site, code, len);
 	ubp_err_reset(&err);
-	assert_int_equal(
-		lab.arch->jump.find(code, len, 0, machine->site, &lab.window, &err), 0);
+	assert_int_equal(lab.arch->jump.find(code, len, 0, machine->site, &lab.window, &err),
+			 0);
 	lab.plan = (struct detour_plan){
 		.site = machine->site,
 		.vaddr = machine->block,
@@ -358,8 +358,8 @@ enum lab_outcome lab_interpret(const struct detour_probe *probe, const struct ru
 
 	lab.machine->to_user(regs, &user);
 	user.r[lab.machine->pc] = probe->kind == PROBE_RETURN ? lab.real : lab.machine->site;
-	len = fetch_run(probe->program, &in, lab.scratch,
-			probe_kind_head(probe->kind), r->data);
+	len = fetch_run(probe->program, &in, lab.scratch, probe_kind_head(probe->kind),
+			r->data);
 	lab.passes = false;
 	if (len < 0)
 		return LAB_FAULT;
@@ -392,9 +392,9 @@ void lab_assert_record(const char *what, const struct ring_record *record)
 			 want->data_len);
 	assert_true(record->size >= sizeof(*record) + want->data_len);
 	for (uint32_t i = 0; i < want->data_len; i++)
-		if (record->data[i] != want->data[i])
+		if (ring_record_data(record)[i] != want->data[i])
 			fail_msg("%s: data + %u is %02x, should be %02x", what, i,
-				 record->data[i], want->data[i]);
+				 ring_record_data(record)[i], want->data[i]);
 }
 
 uint64_t lab_expect_record(uint64_t at, unsigned i, const struct run_regs *regs)
@@ -423,11 +423,11 @@ void lab_count_calls(uint64_t at, unsigned *ret_outer, unsigned *ret_nested)
 		at += record->size;
 		if (record->probe == RING_VOID)
 			continue;
-		memcpy(&a, record->data, sizeof(a));
+		memcpy(&a, ring_record_data(record), sizeof(a));
 		assert_true(a == LAB_OUTER || a == LAB_NESTED);
 		*(a == LAB_OUTER ? ret_outer : ret_nested) += 1;
 		if (lab.programs[0]->has_strings)
-			assert_string_equal((const char *)record->data +
+			assert_string_equal((const char *)ring_record_data(record) +
 						    lab.programs[0]->fixed_size,
 					    a == LAB_OUTER ? LAB_OUTER_TEXT : LAB_NESTED_TEXT);
 	}

@@ -262,7 +262,7 @@ void target_fill(struct target_record *r, uint32_t probe, uint64_t serial, size_
 	r->record->vaddr = serial;
 	r->record->ret = 0;
 	for (size_t i = 0; i < len; i++)
-		r->record->data[i] = pattern(serial, i);
+		((uint8_t *)(r->record + 1))[i] = pattern(serial, i);
 }
 
 bool target_shorten(struct target_record *r, size_t len)

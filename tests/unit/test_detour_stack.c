@@ -228,9 +228,9 @@ static void check_stack(uint64_t head, const uint64_t *entries, size_t n)
 	assert_true(record->data_len & RING_STACK);
 	assert_int_equal(record->size, sizeof(*record) + at + 8 + 8 * n);
 	assert_int_equal(lab.thread->head, head + record->size);
-	memcpy(&count, record->data + at, sizeof(count));
+	memcpy(&count, ring_record_data(record) + at, sizeof(count));
 	assert_int_equal(count, n);
-	assert_memory_equal(record->data + at + 8, entries, 8 * n);
+	assert_memory_equal(ring_record_data(record) + at + 8, entries, 8 * n);
 	n_records++;
 	if (n > n_longest)
 		n_longest = (unsigned)n;

@@ -234,7 +234,7 @@ static void check_interruption(void *arg, const struct run_end *now, bool was_in
 		if (record->probe == RING_VOID)
 			continue;
 		n_records++;
-		memcpy(&d, record->data, sizeof(d));
+		memcpy(&d, ring_record_data(record), sizeof(d));
 		assert_in_range(d, LAB_SHORTEST_NS, most);
 	}
 	assert_int_equal(n_records, 1 + was_interrupted);

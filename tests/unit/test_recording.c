@@ -119,24 +119,22 @@ static void add_ring(struct recording *recording, unsigned thread, unsigned from
 
 static void add_stop(struct recording *recording, uint64_t time, bool is_gap)
 {
-	struct {
-		struct event_record head;
-		uint8_t data[32];
-		uint64_t stack[2];
-	} stop = {
-		.head = { .size = sizeof(stop),
-			  .kind = is_gap ? EVENT_LOST : EVENT_HIT,
-			  .n_stack = 2,
-			  .tid = 99,
-			  .pid = 99,
-			  .time = time,
-			  .maps = 7,
-			  .n_lost = is_gap ? 5 : 0,
-			  .data_len = 32 },
-		.stack = { 0x1234, 0x5678 },
-	};
+	static const uint64_t stack[] = { 0x1234, 0x5678 };
+	size_t size = sizeof(struct event_record) + 32 + sizeof(stack);
+	struct event_record *stop = calloc(1, size);
 
-	assert_true(recording_add_stop(recording, &stop.head));
+	assert_non_null(stop);
+	stop->size = (uint32_t)size;
+	stop->kind = is_gap ? EVENT_LOST : EVENT_HIT;
+	stop->n_stack = 2;
+	stop->pid = stop->tid = 99;
+	stop->time = time;
+	stop->maps = 7;
+	stop->n_lost = is_gap ? 5 : 0;
+	stop->data_len = 32;
+	memcpy(stop->data + 32, stack, sizeof(stack));
+	assert_true(recording_add_stop(recording, stop));
+	free(stop);
 }
 
 static void write_recording(int level)

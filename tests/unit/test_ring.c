@@ -338,9 +338,9 @@ static void write_stack(struct ring_target *t, uint64_t serial, size_t data_len,
 	assert_true(target_reserve(t, target_find(t, target_pointer(0)), at + 8 + 8 * n, &r));
 	target_fill(&r, 1, serial, data_len);
 	r.record->data_len |= RING_STACK;
-	memcpy(r.record->data + at, &says, sizeof(says));
+	memcpy((uint8_t *)(r.record + 1) + at, &says, sizeof(says));
 	for (uint64_t i = 0; i < n; i++)
-		memcpy(r.record->data + at + 8 + 8 * i, &(uint64_t){ serial * 1000 + i }, 8);
+		memcpy((uint8_t *)(r.record + 1) + at + 8 + 8 * i, &(uint64_t){ serial * 1000 + i }, 8);
 	target_commit(&r);
 }
 

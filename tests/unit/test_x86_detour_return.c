@@ -133,7 +133,7 @@ static void calls_itself(void **state)
 		const struct ring_record *record = lab_record_at(head);
 
 		assert_non_null(record);
-		assert_memory_equal(record->data, &i, sizeof(i));
+		assert_memory_equal(ring_record_data(record), &i, sizeof(i));
 		assert_int_equal(record->ret, i == depth ? LAB_HOME : LAB_BODY + call + 4);
 		lab_assert_over(before.gpr[SP] - RUN_WORD * i);
 		head += record->size;
