@@ -179,7 +179,7 @@ static inline uint64_t ring_hash(uint64_t key)
 	return (key * RING_HASH_MUL) >> RING_HASH_SHIFT;
 }
 
-/* The head of a record. Behind it is its data, as in event/record.h: ring_record_data(). */
+/* The head of a record. Behind it is its data, as in event/record.h. */
 struct ring_record {
 	uint32_t size;   /* of all of it, a multiple of 8 */
 	uint32_t commit; /* ring_commit(position of its start): it is complete */
@@ -190,11 +190,6 @@ struct ring_record {
 	uint64_t vaddr;    /* of the probed place; return: of the function */
 	uint64_t ret;      /* return: the real return address; entry: 0 */
 };
-
-static inline const uint8_t *ring_record_data(const struct ring_record *record)
-{
-	return (const uint8_t *)(record + 1);
-}
 
 /* In .cpu: the hit was to be counted in a table, which has no room for its key (base/tally_table.h). */
 #define RING_NO_ENTRY 0x8000U

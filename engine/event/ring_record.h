@@ -16,6 +16,11 @@
 #define EVENT_RECORD_ROOM                                                                      \
 	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + 8ul * RING_STACK_MAX)
 
+/* What is behind its head. */
+static inline const uint8_t *ring_record_data(const struct ring_record *record)
+{
+	return (const uint8_t *)(record + 1);
+}
 /* Is all of it inside its size? @r is a copy of the head. One that is void may have none but its size. */
 bool ring_record_is_sane(const struct ring_record *r);
 /* Entries of the stack of @r, which is sane; @bytes: where the record is. UINT32_MAX: more than it has room for. */

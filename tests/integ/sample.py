@@ -6,6 +6,7 @@ those, and no matter whether a detour, the tracer or the reader of records decid
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -60,13 +61,18 @@ def attach(what, args, threads, calls, ways):
         ready, tell = os.pipe()
         with open("rows", "w", encoding="utf-8"):
             pass
-        with subprocess.Popen([UPROBE, "--json", "-o", "rows", "--ready-fd", str(tell), "-p", str(target.pid), *args],
+        with subprocess.Popen([UPROBE, "--stats", "--json", "-o", "rows", "--ready-fd", str(tell), "-p", str(target.pid), *args],
                               pass_fds=[tell], stderr=subprocess.PIPE) as tracer:
             os.close(tell)
             os.read(ready, 1)
             os.close(ready)
             # With its jumps, and nobody traces it.
+            end = time.monotonic() + LIMIT / 4
             while "--stay" not in args and TEXT != "$stack4" and is_traced(target.pid):
+                if time.monotonic() > end:
+                    tracer.send_signal(signal.SIGINT)
+                    target.kill()
+                    fail(f"{what}: not let go of: {tracer.communicate(timeout=LIMIT)[1].decode()}")
                 time.sleep(0.01)
             out, _ = target.communicate(b"\n", timeout=LIMIT)
             _, err = tracer.communicate(timeout=LIMIT)

@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "arch/host.h"
+#include "engine/event/ring_record.h"
 #include "engine/base/err.h"
 #include "engine/fetch/match.h"
 #include "engine/fetch/scratch.h"

@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include "engine/event/ring_record.h"
 #include "engine/base/err.h"
 #include "engine/stack/frame_pointers.h"
 

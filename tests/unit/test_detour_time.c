@@ -20,6 +20,7 @@
 #include <cmocka.h>
 
 #include "arch/host.h"
+#include "engine/event/ring_record.h"
 #include "engine/base/err.h"
 
 #define FACTOR (5ull << (UBP_TICKS_SHIFT - 1)) /* 2.5 ns for a tick */

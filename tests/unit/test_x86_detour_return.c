@@ -19,6 +19,7 @@
 
 #include "arch/guard_hijack.h"
 #include "arch/x86/regs.h"
+#include "engine/event/ring_record.h"
 #include "engine/base/err.h"
 #include "tests/unit/return_lab.h"
 #include "tests/unit/x86_lab.h"
