@@ -287,8 +287,7 @@ static void goes_on_with_a_histogram(enum ubp_mode mode)
 	assert_string_equal(ubp_trigger_explain(s, 0),
 			    "histogram: made of records: nothing is settled");
 	assert_int_equal(ubp_trigger_settle(s, &err), 0);
-	assert_ptr_equal(strstr(ubp_trigger_explain(s, 0), "histogram: counted "),
-			 ubp_trigger_explain(s, 0));
+	assert_memory_equal(ubp_trigger_explain(s, 0), "histogram: counted ", 19);
 	assert_null(ubp_trigger_explain(s, 1));
 	assert_int_equal(ubp_trigger_write(s, event, "traceoff", &err), -EBUSY);
 	assert_int_equal(ubp_trigger_record(s, event, true, &err), -EBUSY);
