@@ -15,6 +15,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
+#include "engine/base/nearest.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/session/counting.h"
@@ -336,6 +337,24 @@ static int fail(const struct session_triggers *triggers, size_t before, int rc,
 	return rc;
 }
 
+/* A kernel says no more than that the argument is invalid. */
+static bool tell_unknown(const char *text, struct ubp_err *err)
+{
+	char near[NEAREST_TEXT_MAX];
+	struct nearest nearest;
+	size_t at, len;
+
+	if (trigger_is_command(text, &nearest, &at, &len))
+		return false;
+	nearest_text(&nearest, near, sizeof(near));
+	ubp_fail(err, EINVAL, "'%.*s' is no trigger%s", (int)(len < 64 ? len : 64), text + at,
+		 *near ? near
+		       : ": there are hist, traceon, traceoff, snapshot, stacktrace, "
+			 "enable_event, disable_event, enable_hist and disable_hist");
+	ubp_err_caret(err, text, strlen(text), (unsigned)at);
+	return true;
+}
+
 /* Without stacks in records triggers that are about them would be about nothing. */
 static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event *event,
 			 const char *text)
@@ -361,6 +380,8 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 				text);
 	before = triggers->set->log.n;
 	rc = trigger_write(triggers->set, event, text, strlen(text));
+	if (rc == -EINVAL && !s->opt.strict && tell_unknown(text, err))
+		return rc;
 	return fail(triggers, before, rc, text, err);
 }
 

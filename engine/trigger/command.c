@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/nearest.h"
 #include "engine/sink/buf.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist.h"
@@ -50,6 +51,25 @@ static int run(struct trigger_set *set, struct trigger_event *event, char *text)
 		return plain_command(&command, commands[i].kind, commands[i].switches_on);
 	}
 	return -EINVAL;
+}
+
+bool trigger_is_command(const char *text, struct nearest *nearest, size_t *ret_at,
+			size_t *ret_len)
+{
+	size_t at = strspn(text, " \t\n"), len;
+
+	at += text[at] == '!';
+	len = strcspn(text + at, ": \t\n");
+	*ret_at = at;
+	*ret_len = len;
+	nearest_init(nearest, text + at, len, NEAREST_EDITS);
+	for (size_t i = 0; i < N_COMMANDS; i++) {
+		if (strlen(commands[i].word) == len &&
+		    strncmp(commands[i].word, text + at, len) == 0)
+			return true;
+		nearest_offer(nearest, commands[i].word);
+	}
+	return false;
 }
 
 int trigger_write(struct trigger_set *set, struct trigger_event *event, const char *text,

@@ -128,7 +128,13 @@ refused "uprobe: error: 'stacktrace': stacks are not recorded in this session" -
 refused "uprobe: error: Couldn't find field
   hist:keys=nothing
             ^" -e "$FLIP" --trigger 'hist:keys=nothing'
-refused "uprobe: error: 'histo:keys=i': Invalid argument" -e "$FLIP" --trigger 'histo:keys=i'
+refused "uprobe: error: 'histo' is no trigger; did you mean 'hist'?
+  histo:keys=i
+  ^" -e "$FLIP" --trigger 'histo:keys=i'
+refused "uprobe: error: 'count' is no trigger: there are hist, traceon, traceoff, snapshot, stacktrace, enable_event, disable_event, enable_hist and disable_hist
+  !count
+   ^" -e "$FLIP" --trigger '!count'
+refused "uprobe: error: 'histo:keys=i': Invalid argument" --strict -e "p:flip ./trigtgt:$(foffset_of trigtgt pt_flip)" --trigger 'histo:keys=i'
 refused "uprobe: error: Field not found
   i == 1 && q == 2
               ^" -e "$FLIP" --trigger 'traceoff if i == 1 && q == 2'
