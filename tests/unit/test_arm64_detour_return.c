@@ -21,6 +21,7 @@
 #include "arch/arm64/decode.h"
 #include "arch/arm64/emit.h"
 #include "arch/guard_hijack.h"
+#include "engine/event/ring_record.h"
 #include "engine/base/err.h"
 #include "tests/unit/arm64_lab.h"
 #include "tests/unit/return_lab.h"
@@ -130,7 +131,7 @@ static void calls_itself(void **state)
 		const struct ring_record *record = lab_record_at(head);
 
 		assert_non_null(record);
-		assert_memory_equal(record->data, &i, sizeof(i));
+		assert_memory_equal(ring_record_data(record), &i, sizeof(i));
 		assert_int_equal(record->ret, i == 200 ? LAB_HOME : LAB_BODY + 16);
 		lab_assert_over(before.sp - 16 * i);
 		head += record->size;
