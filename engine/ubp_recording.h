@@ -68,9 +68,6 @@ struct ubp_recording_damage {
 void ubp_recording_damage(const struct ubp_recording *recording,
 			  struct ubp_recording_damage *ret_damage);
 
-/* How many bytes of the file were read, and how many it has. */
-uint64_t ubp_recording_progress(const struct ubp_recording *recording, uint64_t *ret_all);
-
 #ifdef __cplusplus
 }
 #endif

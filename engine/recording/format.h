@@ -69,7 +69,6 @@ struct recording_look {
 	uint64_t ticks[2],
 		ns[2]; /* two readings of ticks and clock: records lie mostly in between */
 	double ns_per_tick;
-	uint64_t n_lost; /* records that were lost since the look before */
 	uint32_t
 		n_parts; /* struct recording_part, each followed by its bytes, at a multiple of 8 */
 	uint32_t pad;

@@ -87,7 +87,7 @@ void recording_reader_free(struct recording_reader *r)
 	free(r->probes);
 	json_decref(r->info);
 	json_decref(r->end);
-	free(r->blocks);
+	free(r->looks);
 	free(r->record);
 	free(r->path);
 	if (r->fd >= 0)
@@ -110,20 +110,9 @@ const struct spec_probe *recording_probe(const struct recording_reader *r, unsig
 	return number < r->n_probes ? r->probes[number] : NULL;
 }
 
-unsigned recording_n_probes(const struct recording_reader *r)
-{
-	return r->n_probes;
-}
-
 void recording_damage(const struct recording_reader *r, struct recording_damage *ret_damage)
 {
 	*ret_damage = r->damage;
-}
-
-uint64_t recording_read(const struct recording_reader *r, uint64_t *ret_all)
-{
-	*ret_all = r->file_size;
-	return r->next_block < r->n_blocks ? r->blocks[r->next_block].at : r->file_size;
 }
 
 /* Behind the last one all is known. */
@@ -133,11 +122,11 @@ static int take_next_look(struct recording_reader *r, struct ubp_err *err)
 	uint8_t *data;
 	int rc;
 
-	if (r->next_block == r->n_blocks) {
+	if (r->next_look == r->n_looks) {
 		r->known_until = READER_ALL_KNOWN;
 		return 0;
 	}
-	rc = reader_load(r, r->blocks[r->next_block++].at, &block, &data, err);
+	rc = reader_load(r, r->looks[r->next_look++], &block, &data, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0) {

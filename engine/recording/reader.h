@@ -26,10 +26,9 @@ void recording_reader_free(struct recording_reader *reader); /* NULL is fine */
 /* What the blocks of these kinds say; NULL: there is none. */
 const json_t *recording_info(const struct recording_reader *reader);
 const json_t *recording_end(const struct recording_reader *reader);
-/* Probes by their numbers; NULL: there is none. Numbers are below recording_n_probes(). */
+/* A probe by its number; NULL: there is none. */
 const struct spec_probe *recording_probe(const struct recording_reader *reader,
 					 unsigned number);
-unsigned recording_n_probes(const struct recording_reader *reader);
 /* Were there names for stacks at all? */
 bool recording_has_names(const struct recording_reader *reader);
 /* What stands for an entry of a stack (event_record.maps), which is its first or not: an object of RECORDING_NAMES, or NULL. */
@@ -53,8 +52,5 @@ struct recording_damage {
 
 void recording_damage(const struct recording_reader *reader,
 		      struct recording_damage *ret_damage);
-
-/* How much of the file was read, and all of it: for people who wait. */
-uint64_t recording_read(const struct recording_reader *reader, uint64_t *ret_all);
 
 #endif

@@ -247,9 +247,9 @@ static int note_block(struct recording_reader *r, uint64_t at,
 		      const struct recording_block *block, struct ubp_err *err)
 {
 	if (block->kind == RECORDING_LOOK) {
-		if (VEC_ROOM(r->blocks, &r->cap_blocks, r->n_blocks) < 0)
+		if (VEC_ROOM(r->looks, &r->cap_looks, r->n_looks) < 0)
 			return ubp_fail(err, ENOMEM, "out of memory");
-		r->blocks[r->n_blocks++] = (struct reader_block){ at, block->kind };
+		r->looks[r->n_looks++] = at;
 		return 1;
 	}
 	return read_json(r, at, err);

@@ -16,12 +16,6 @@
 /* So many bytes of looks wait for older records at most: a file that never says what is known does not fill the memory. */
 #define READER_WAITING_MAX (1UL << 30)
 
-/* A block that is in the file; its bytes were not looked at. */
-struct reader_block {
-	uint64_t at; /* of struct recording_block */
-	uint16_t kind;
-};
-
 /* A look whose records are not all handed out. */
 struct reader_look {
 	unsigned n_users;
@@ -52,10 +46,10 @@ struct recording_reader {
 	int fd;
 	char *path;
 	uint64_t file_size;
-	struct reader_block *blocks; /* all looks, in the file's order */
-	size_t n_blocks, cap_blocks, next_block;
+	uint64_t *looks; /* where their blocks are, in the file's order; not looked at yet */
+	size_t n_looks, cap_looks, next_look;
 	json_t *info, *end;
-	struct map names; /* by reader_name_key(): json_t of one address */
+	struct map names; /* by frame_key(): json_t of one address */
 	struct spec_probe **probes;
 	unsigned n_probes;
 	struct recording_damage damage;

@@ -119,8 +119,3 @@ void ubp_recording_damage(const struct ubp_recording *r,
 	*ret_damage =
 		(struct ubp_recording_damage){ damage.bytes, damage.blocks, damage.records };
 }
-
-uint64_t ubp_recording_progress(const struct ubp_recording *r, uint64_t *ret_all)
-{
-	return recording_read(r->reader, ret_all);
-}
