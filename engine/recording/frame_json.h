@@ -11,7 +11,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/base/hash.h"
 #include "engine/sink/frame.h"
+
+/* What names are kept by: an address means one thing in a set of mappings, and another one where it is no stack's first. */
+static inline uint64_t frame_key(uint32_t maps, uint64_t vaddr, bool is_first)
+{
+	return hash_number(hash_number(is_first, maps), vaddr);
+}
 
 /* A new reference; NULL: memory is short. */
 json_t *frames_to_json(uint32_t maps, uint64_t vaddr, bool is_first,

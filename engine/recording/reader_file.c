@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/base/hash.h"
 #include "engine/base/vec.h"
 #include "engine/recording/block.h"
+#include "engine/recording/frame_json.h"
 #include "engine/recording/probe_json.h"
 #include "engine/recording/reader_priv.h"
 
@@ -122,11 +122,6 @@ static int add_probes(struct recording_reader *r, const json_t *json, struct ubp
 	return n_bad;
 }
 
-static uint64_t name_key(uint32_t maps, uint64_t vaddr, bool is_first)
-{
-	return hash_number(hash_number(is_first, maps), vaddr);
-}
-
 static int add_names(struct recording_reader *r, json_t *json, struct ubp_err *err)
 {
 	json_t *one;
@@ -135,9 +130,9 @@ static int add_names(struct recording_reader *r, json_t *json, struct ubp_err *e
 	json_array_foreach(json, i, one)
 	{
 		uint64_t key =
-			name_key((uint32_t)json_integer_value(json_object_get(one, "maps")),
-				 (uint64_t)json_integer_value(json_object_get(one, "at")),
-				 json_is_true(json_object_get(one, "first")));
+			frame_key((uint32_t)json_integer_value(json_object_get(one, "maps")),
+				  (uint64_t)json_integer_value(json_object_get(one, "at")),
+				  json_is_true(json_object_get(one, "first")));
 		json_t **place = (json_t **)map_place(&r->names, key);
 
 		if (!place)
@@ -156,7 +151,7 @@ bool recording_has_names(const struct recording_reader *r)
 const json_t *recording_name(const struct recording_reader *r, uint32_t maps, uint64_t vaddr,
 			     bool is_first)
 {
-	const json_t *name = map_get(&r->names, name_key(maps, vaddr, is_first));
+	const json_t *name = map_get(&r->names, frame_key(maps, vaddr, is_first));
 
 	return json_integer_value(json_object_get(name, "at")) == (json_int_t)vaddr ? name
 										    : NULL;

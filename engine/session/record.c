@@ -10,10 +10,8 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
-#include "engine/base/hash.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
-#include "engine/event/ring_record.h"
 #include "engine/event/ring_take.h"
 #include "engine/fetch/match.h"
 #include "engine/recording/frame_json.h"
@@ -23,6 +21,7 @@
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
+#include "engine/sink/value.h"
 #include "engine/ubp_record.h"
 
 /* Names are looked up while nobody waits: so many at once. */
@@ -136,8 +135,7 @@ void session_record_free(struct ubp_session *s)
 /* One that has no memory gets no name. */
 static void note_address(struct session_record *r, const struct stack_address *address)
 {
-	uint64_t key =
-		hash_number(hash_number(address->is_first, address->maps), address->vaddr);
+	uint64_t key = frame_key(address->maps, address->vaddr, address->is_first);
 	void **place = r->n_named + r->n_unnamed < NAMES_MAX ? map_place(&r->known, key) : NULL;
 
 	if (!place || *place || VEC_ROOM(r->unnamed, &r->cap_unnamed, r->n_unnamed) < 0)
@@ -148,13 +146,12 @@ static void note_address(struct session_record *r, const struct stack_address *a
 
 static void note_stack(struct session_record *r, const struct event_record *record)
 {
-	const uint8_t *entries = record->data + ring_record_stack_at(record->data_len);
 	struct stack_address address = { .pid = record->pid,
 					 .maps = record->maps,
 					 .is_first = true };
 
 	for (uint32_t i = 0; i < record->n_stack; i++) {
-		memcpy(&address.vaddr, entries + 8ul * i, sizeof(address.vaddr));
+		address.vaddr = sink_stack_entry(record, i);
 		note_address(r, &address);
 		address.before = address.vaddr;
 		address.is_first = false;
