@@ -58,7 +58,7 @@ void ring_set_free(struct ring_set *set)
 		set->spaces = next;
 	}
 	pthread_mutex_destroy(&set->lock);
-	free(set->heap);
+	heap_free(&set->heap);
 	free(set->record);
 	free(set->dropped);
 	free(set->left_out);
@@ -122,7 +122,7 @@ bool ring_set_is_used(const struct ring_set *set)
 
 bool ring_set_has_more(const struct ring_set *set)
 {
-	return set->n_heap != 0;
+	return set->heap.n != 0;
 }
 
 uint64_t ring_set_known_until(const struct ring_set *set)

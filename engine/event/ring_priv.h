@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "engine/base/heap.h"
 #include "engine/base/map.h"
 #include "engine/base/sample_plan.h"
 #include "engine/base/tally_table.h"
@@ -103,8 +104,7 @@ struct ring_set {
 
 	/* The delivering thread's. */
 	struct ring_time time;
-	struct ring **heap; /* rings that have a record, the oldest first */
-	size_t n_heap, cap_heap;
+	struct heap heap;      /* rings that have a record, the oldest first */
 	uint64_t looked_ns;    /* the last look at all rings */
 	uint64_t hold_ns;      /* nothing younger is handed out yet */
 	uint64_t hold_from_ns; /* what is older than that waits for nobody */

@@ -11,7 +11,7 @@
 
 #include "engine/base/proc.h"
 #include "engine/event/ring_claims.h"
-#include "engine/event/ring_heap.h"
+#include "engine/event/ring_priv.h"
 #include "engine/event/ring_record.h"
 #include "engine/event/ring_take.h"
 
@@ -183,7 +183,7 @@ void ring_look_at_comm(struct ring *ring, uint64_t now)
 static void follow_head(struct ring *ring, uint64_t head)
 {
 	if (ring->is_ready)
-		ring_heap_remove(ring->space->set, ring);
+		heap_remove(&ring->space->set->heap, ring);
 	ring->is_ready = false;
 	if (head != ring->tail)
 		count_lost(ring, 1);
@@ -226,7 +226,8 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 		return ring_fill(ring);
 	fill = ring_fill(ring);
 	/* Not touched any more where it has become FREE. */
-	if (load_front(ring) && ring_heap_add(ring->space->set, ring))
+	if (load_front(ring) &&
+	    heap_add(&ring->space->set->heap, ring->front.record.time, ring))
 		ring->is_ready = true;
 	return fill;
 }
@@ -339,11 +340,11 @@ static void pass_front(struct ring_set *set, struct ring *ring, uint64_t ns)
 	ring->tail += ring->front.record.size;
 	ring->is_ready = false;
 	if (!load_front(ring)) {
-		ring_heap_take(set); /* not touched any more: it may be FREE */
+		heap_take(&set->heap); /* not touched any more: it may be FREE */
 		return;
 	}
 	ring->is_ready = true;
-	ring_heap_sink(set);
+	heap_sink(&set->heap, ring->front.record.time);
 }
 
 /* --- taking out as it is --------------------------------------------------------------------- */
@@ -395,11 +396,11 @@ static void note_since(struct ring_set *set, struct ring *ring)
 /* Of the first ring in the heap. False: @fn has no room. */
 static bool take_ring(struct ring_set *set, ring_take_fn *fn, void *ctx)
 {
-	struct ring *ring = set->heap[0];
+	struct ring *ring = set->heap.v[0].item;
 
 	for (;;) {
 		if (!take_front(set, ring, fn, ctx)) {
-			ring_heap_sink(set);
+			heap_sink(&set->heap, ring->front.record.time);
 			return false;
 		}
 		note_since(set, ring);
@@ -408,13 +409,13 @@ static bool take_ring(struct ring_set *set, ring_take_fn *fn, void *ctx)
 			break;
 		ring->is_ready = true;
 	}
-	ring_heap_take(set); /* not touched any more: it may be FREE */
+	heap_take(&set->heap); /* not touched any more: it may be FREE */
 	return true;
 }
 
 void ring_set_take(struct ring_set *set, ring_take_fn *fn, void *ctx)
 {
-	while (set->n_heap && take_ring(set, fn, ctx))
+	while (set->heap.n && take_ring(set, fn, ctx))
 		;
 }
 
@@ -429,8 +430,8 @@ double ring_set_readings(const struct ring_set *set, struct ring_time_sample rea
 
 const struct event_record *ring_set_next(struct ring_set *set, uint64_t until)
 {
-	while (set->n_heap) {
-		struct ring *ring = set->heap[0];
+	while (set->heap.n) {
+		struct ring *ring = set->heap.v[0].item;
 		bool mute =
 			!ring->tid || atomic_load_explicit(&ring->mute, memory_order_relaxed);
 		uint64_t ns = time_of(set, ring);

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "engine/base/vec.h"
 #include "engine/event/ring_record.h"
 #include "engine/recording/block.h"
 #include "engine/recording/reader_priv.h"
@@ -173,43 +172,19 @@ static void fill_record(struct recording_reader *r, const struct reader_source *
 
 /* --- by time ----------------------------------------------------------------------------- */
 
-static void swap(struct recording_reader *r, size_t a, size_t b)
-{
-	struct reader_source *s = r->heap[a];
-
-	r->heap[a] = r->heap[b];
-	r->heap[b] = s;
-}
-
-static void rise(struct recording_reader *r, size_t i)
-{
-	for (; i && r->heap[i]->ns < r->heap[(i - 1) / 2]->ns; i = (i - 1) / 2)
-		swap(r, i, (i - 1) / 2);
-}
-
-static void sink(struct recording_reader *r)
-{
-	for (size_t i = 0, child; (child = 2 * i + 1) < r->n_heap; i = child) {
-		if (child + 1 < r->n_heap && r->heap[child + 1]->ns < r->heap[child]->ns)
-			child++;
-		if (r->heap[i]->ns <= r->heap[child]->ns)
-			return;
-		swap(r, i, child);
-	}
-}
-
 bool reader_take_record(struct recording_reader *r)
 {
-	struct reader_source *s = r->n_heap ? r->heap[0] : NULL;
+	struct reader_source *s = r->heap.n ? r->heap.v[0].item : NULL;
 
 	if (!s || (s->ns > r->known_until && r->waiting < READER_WAITING_MAX))
 		return false;
 	fill_record(r, s);
 	s->last_ns = s->ns;
 	s->first->at += s->size;
-	if (!load_front(r, s))
-		r->heap[0] = r->heap[--r->n_heap];
-	sink(r);
+	if (load_front(r, s))
+		heap_sink(&r->heap, s->ns);
+	else
+		heap_take(&r->heap);
 	return true;
 }
 
@@ -236,19 +211,15 @@ static int add_chunk(struct recording_reader *r, struct reader_look *look,
 	struct reader_chunk *chunk = s ? malloc(sizeof(*chunk)) : NULL;
 	bool was_empty;
 
-	if (!chunk || VEC_ROOM(r->heap, &r->cap_heap, r->n_heap) < 0) {
-		free(chunk);
+	if (!chunk)
 		return -ENOMEM;
-	}
 	*chunk = (struct reader_chunk){ .look = look, .part = *part, .bytes = bytes };
 	look->n_users++;
 	was_empty = !s->first;
 	*s->last = chunk;
 	s->last = &chunk->next;
-	if (was_empty && load_front(r, s)) {
-		r->heap[r->n_heap] = s;
-		rise(r, r->n_heap++);
-	}
+	if (was_empty && load_front(r, s) && !heap_add(&r->heap, s->ns, s))
+		return -ENOMEM;
 	return 0;
 }
 
@@ -316,5 +287,5 @@ void reader_forget_looks(struct recording_reader *r)
 		free(s);
 	}
 	map_free(&r->sources);
-	free(r->heap);
+	heap_free(&r->heap);
 }

@@ -6,6 +6,7 @@
 #ifndef UBP_RECORDING_READER_PRIV_H
 #define UBP_RECORDING_READER_PRIV_H
 
+#include "engine/base/heap.h"
 #include "engine/base/map.h"
 #include "engine/base/ring.h"
 #include "engine/recording/format.h"
@@ -55,8 +56,7 @@ struct recording_reader {
 	struct recording_damage damage;
 	/* Records, by time. */
 	struct map sources;
-	struct reader_source **heap; /* those that have a record, the oldest first */
-	size_t n_heap, cap_heap;
+	struct heap heap; /* those that have a record, the oldest first */
 	uint64_t known_until;
 	size_t waiting; /* bytes of looks */
 	struct event_record *record;
