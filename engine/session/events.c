@@ -83,12 +83,13 @@ struct ubp_event session_event(struct ubp_session *s, const struct event_record 
 
 static void deliver(struct rings_batch *batch, const struct event_record *record)
 {
-	struct ubp_event event = session_event(batch->session, record);
+	struct ubp_event event;
 
 	if (record->kind == EVENT_HIT && batch->session->out.triggers) {
 		triggers_hit(batch->session->out.triggers, record, batch->fn, batch->ctx);
 		return;
 	}
+	event = session_event(batch->session, record);
 	batch->fn(batch->ctx, &event);
 }
 

@@ -206,9 +206,10 @@ void triggers_hit(struct session_triggers *triggers, const struct event_record *
 		  ubp_event_fn *fn, void *ctx)
 {
 	struct trigger_event *event = event_of(triggers, record->probe);
-	struct ubp_event plain = session_event(triggers->session, record);
+	struct ubp_event plain;
 
 	if (!event) {
+		plain = session_event(triggers->session, record);
 		fn(ctx, &plain);
 		return;
 	}
