@@ -49,6 +49,17 @@ static inline uint32_t detour_n_elements(const struct fetch_op *op)
 /* The op that ends the arg of @op. */
 const struct fetch_op *detour_store_of(const struct fetch_op *op);
 
+/* The first op of the arg whose value is @at in the data; detour_end_of(): there is none. */
+static inline const struct fetch_op *detour_arg_at(const struct fetch_program *program,
+						   uint32_t at)
+{
+	const struct fetch_op *op = program->ops;
+
+	while (op < detour_end_of(program) && detour_store_of(op)->at != at)
+		op = detour_store_of(op) + 1;
+	return op;
+}
+
 /*
  * NULL, or why no code is made of the program: a constant text. @check_reg says so of a register
  * that it takes; there are @n_vectors of the others.

@@ -20,13 +20,11 @@ bool gen_samples(const struct gen *g, const struct detour_probe *probe)
 static const struct fetch_op *source_of(const struct detour_probe *probe)
 {
 	const struct fetch_program *program = probe->program;
-	const struct fetch_op *op = program->ops;
+	const struct fetch_op *op;
 
 	if (!probe->sample->has_field)
 		return NULL;
-	while (op < detour_end_of(program) &&
-	       detour_store_of(op)->at != probe->sample->field.at)
-		op = detour_store_of(op) + 1;
+	op = detour_arg_at(program, probe->sample->field.at);
 	return op + 1 < detour_end_of(program) && op->code == FETCH_REG &&
 			       op[1].code == FETCH_STORE_VALUE
 		       ? op

@@ -62,14 +62,7 @@ static bool is_quick(const struct gen *g)
 
 const struct fetch_op *gen_tally_source(const struct gen *g, const struct tally_field *field)
 {
-	const struct fetch_program *program = g->probe->program;
-	const struct fetch_op *op = program->ops;
-
-	if (!is_quick(g))
-		return NULL;
-	while (op < detour_end_of(program) && detour_store_of(op)->at != field->at)
-		op = detour_store_of(op) + 1;
-	return op;
+	return is_quick(g) ? detour_arg_at(g->probe->program, field->at) : NULL;
 }
 
 /* --- what becomes a record --------------------------------------------------------------- */
