@@ -471,26 +471,30 @@ static int check_ret(const struct object *object, const struct window *window,
 	return 0;
 }
 
-int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
-			 struct ubp_err *err)
+/* What @find finds at a ret. */
+static int find_at_ret(struct object *object, uint64_t foffset,
+		       int (*find)(struct object *object, uint64_t foffset,
+				   struct window *ret_window, struct ubp_err *err),
+		       struct window *ret_window, struct ubp_err *err)
 {
 	int rc;
 
 	if (!object->arch || !object->arch->jump.runs_anywhere)
 		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
-	rc = object_window(object, foffset, ret_window, err);
+	rc = find(object, foffset, ret_window, err);
 	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+}
+
+int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	return find_at_ret(object, foffset, object_window, ret_window, err);
 }
 
 int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			     struct ubp_err *err)
 {
-	int rc;
-
-	if (!object->arch || !object->arch->jump.runs_anywhere)
-		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
-	rc = object_window_punned(object, foffset, ret_window, err);
-	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+	return find_at_ret(object, foffset, object_window_punned, ret_window, err);
 }
 
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
