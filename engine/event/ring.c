@@ -5,6 +5,7 @@
 #include "engine/event/ring_alone.h"
 
 #include <errno.h>
+#include <stddef.h>
 #include <stdlib.h>
 
 #include "engine/base/err.h"
@@ -130,16 +131,23 @@ uint64_t ring_set_known_until(const struct ring_set *set)
 	return ring_set_is_used(set) ? set->hold_ns : UINT64_MAX;
 }
 
-uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
+uint64_t ring_counted(struct ring_set *set, const uint64_t *gone, size_t at, unsigned number)
 {
-	uint64_t n = set->dropped[number % RING_COUNTS];
+	uint64_t n = gone[number % RING_COUNTS];
 
 	pthread_mutex_lock(&set->lock);
-	for (const struct ring_space *space = set->spaces; space; space = space->next)
-		n += __atomic_load_n(&ring_head_of(space)->dropped[number % RING_COUNTS],
-				     __ATOMIC_RELAXED);
+	for (const struct ring_space *space = set->spaces; space; space = space->next) {
+		const uint64_t *counts = (const uint64_t *)(space->region + at);
+
+		n += __atomic_load_n(&counts[number % RING_COUNTS], __ATOMIC_RELAXED);
+	}
 	pthread_mutex_unlock(&set->lock);
 	return n;
+}
+
+uint64_t ring_set_dropped(struct ring_set *set, unsigned number)
+{
+	return ring_counted(set, set->dropped, offsetof(struct ring_head, dropped), number);
 }
 
 uint64_t ring_set_left(struct ring_set *set)

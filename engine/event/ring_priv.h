@@ -191,6 +191,9 @@ void ring_tally_begin(struct ring *ring);
 void ring_tally_end(struct ring *ring);
 void ring_tally_grow(struct ring *ring);
 
+/* ring.c: what is counted for probe @number, in @gone for spaces that are gone, and @at so many bytes of ring_head in those that are there. */
+uint64_t ring_counted(struct ring_set *set, const uint64_t *gone, size_t at, unsigned number);
+
 /* ring_sample.c: one that is gone has counted nothing for the next. */
 void ring_sample_end(struct ring *ring);
 

@@ -3,6 +3,7 @@
 
 #include "engine/event/ring_sample.h"
 
+#include <stddef.h>
 #include <sys/mman.h>
 
 #include "engine/event/ring_priv.h"
@@ -74,15 +75,8 @@ void ring_sample_end(struct ring *ring)
 
 uint64_t ring_set_left_out(struct ring_set *set, unsigned number)
 {
-	uint64_t n = set->left_out[number % RING_COUNTS];
-
 	/* A look gives a page memory. */
 	if (!set->opt.sample)
 		return 0;
-	pthread_mutex_lock(&set->lock);
-	for (const struct ring_space *space = set->spaces; space; space = space->next)
-		n += __atomic_load_n(&ring_head_of(space)->left_out[number % RING_COUNTS],
-				     __ATOMIC_RELAXED);
-	pthread_mutex_unlock(&set->lock);
-	return n;
+	return ring_counted(set, set->left_out, offsetof(struct ring_head, left_out), number);
 }
