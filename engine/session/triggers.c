@@ -15,7 +15,6 @@
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
-#include "engine/base/nearest.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/session/counting.h"
@@ -341,18 +340,14 @@ static int fail(const struct session_triggers *triggers, size_t before, int rc,
 /* A kernel says no more than that the argument is invalid. */
 static bool tell_unknown(const char *text, struct ubp_err *err)
 {
-	char near[NEAREST_TEXT_MAX];
-	struct nearest nearest;
-	size_t at, len;
+	struct sink_buf told = { 0 };
+	size_t at;
 
-	if (trigger_is_command(text, &nearest, &at, &len))
+	if (trigger_is_command(text, &told, &at))
 		return false;
-	nearest_text(&nearest, near, sizeof(near));
-	ubp_fail(err, EINVAL, "'%.*s' is no trigger%s", (int)(len < 64 ? len : 64), text + at,
-		 *near ? near
-		       : ": there are hist, traceon, traceoff, snapshot, stacktrace, "
-			 "enable_event, disable_event, enable_hist and disable_hist");
+	ubp_fail(err, EINVAL, "%s", told.data ? told.data : "out of memory");
 	ubp_err_caret(err, text, strlen(text), (unsigned)at);
+	sink_buf_free(&told);
 	return true;
 }
 

@@ -22,11 +22,15 @@ static const struct {
 	enum trigger_kind kind;
 	bool switches_on;
 } commands[] = {
-	{ "traceon", TRIGGER_TRACING, true },    { "traceoff", TRIGGER_TRACING, false },
-	{ "snapshot", TRIGGER_SNAPSHOT, true },  { "stacktrace", TRIGGER_STACK, true },
-	{ "enable_event", TRIGGER_EVENT, true }, { "disable_event", TRIGGER_EVENT, false },
-	{ "enable_hist", TRIGGER_PAUSE, true },  { "disable_hist", TRIGGER_PAUSE, false },
 	{ "hist", TRIGGER_HIST, true },
+	{ "traceon", TRIGGER_TRACING, true },
+	{ "traceoff", TRIGGER_TRACING, false },
+	{ "snapshot", TRIGGER_SNAPSHOT, true },
+	{ "stacktrace", TRIGGER_STACK, true },
+	{ "enable_event", TRIGGER_EVENT, true },
+	{ "disable_event", TRIGGER_EVENT, false },
+	{ "enable_hist", TRIGGER_PAUSE, true },
+	{ "disable_hist", TRIGGER_PAUSE, false },
 };
 
 #define N_COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -53,22 +57,39 @@ static int run(struct trigger_set *set, struct trigger_event *event, char *text)
 	return -EINVAL;
 }
 
-bool trigger_is_command(const char *text, struct nearest *nearest, size_t *ret_at,
-			size_t *ret_len)
+/* "a, b and c" */
+static void list_commands(struct sink_buf *out)
+{
+	for (size_t i = 0; i < N_COMMANDS; i++)
+		sink_buf_printf(out, "%s%s",
+				i == 0                ? ""
+				: i == N_COMMANDS - 1 ? " and "
+						      : ", ",
+				commands[i].word);
+}
+
+bool trigger_is_command(const char *text, struct sink_buf *told, size_t *ret_at)
 {
 	size_t at = strspn(text, " \t\n"), len;
+	char near[NEAREST_TEXT_MAX];
+	struct nearest nearest;
 
 	at += text[at] == '!';
 	len = strcspn(text + at, ": \t\n");
-	*ret_at = at;
-	*ret_len = len;
-	nearest_init(nearest, text + at, len, NEAREST_EDITS);
+	nearest_init(&nearest, text + at, len, NEAREST_EDITS);
 	for (size_t i = 0; i < N_COMMANDS; i++) {
 		if (strlen(commands[i].word) == len &&
 		    strncmp(commands[i].word, text + at, len) == 0)
 			return true;
-		nearest_offer(nearest, commands[i].word);
+		nearest_offer(&nearest, commands[i].word);
 	}
+	*ret_at = at;
+	nearest_text(&nearest, near, sizeof(near));
+	sink_buf_printf(told, "'%.*s' is no trigger%s", (int)(len < 64 ? len : 64), text + at,
+			*near ? near : ": there are ");
+	if (!*near)
+		list_commands(told);
+	sink_buf_add(told, "", 1);
 	return false;
 }
 

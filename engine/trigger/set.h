@@ -20,7 +20,6 @@
 #include "engine/trigger/log.h"
 
 struct event_record;
-struct nearest;
 struct filter;
 struct hist;
 struct spec_probe;
@@ -90,11 +89,9 @@ int trigger_write(struct trigger_set *set, struct trigger_event *event, const ch
 void trigger_truncate(struct trigger_set *set, struct trigger_event *event);
 void trigger_read(const struct trigger_event *event, struct sink_buf *out);
 /*
- * Does @text begin with a command? If not, *ret_at is where one was expected, and there are *ret_len bytes of what is there; all commands
- * are offered to @nearest, which is set up here.
+ * Does @text begin with a command? If not, @told says so, and which there are; *ret_at is where one was expected.
  */
-bool trigger_is_command(const char *text, struct nearest *nearest, size_t *ret_at,
-			size_t *ret_len);
+bool trigger_is_command(const char *text, struct sink_buf *told, size_t *ret_at);
 
 /* @counted: what was counted of its one histogram by the plan of trigger_plan(), beside what came as hits; NULL: nothing. */
 void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
