@@ -14,7 +14,7 @@ if [ "$(id -u)" != 0 ]; then
 	exit 1
 fi
 # Tests that run beside each other may want some at the same time, and apt waits for nobody.
-exec 9> /run/lock/ubp-deps && flock 9
+exec 9< /var/lib/dpkg && flock 9
 look "$@"
 echo "installing:$missing"
 export DEBIAN_FRONTEND=noninteractive
