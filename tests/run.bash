@@ -21,7 +21,7 @@ seconds_of() {
 }
 # one_test TEST DIR: for DIR/ends a word and the name, for people a line or more.
 one_test() {
-	local test=$1 dir=$2 name path cmd start=$SECONDS rc took end
+	local test=$1 dir=$2 name path cmd start=$SECONDS rc took end cpu TIMEFORMAT='%U + %S'
 	name=${test#"${UBP_BUILD:-$PWD/build}"/}; name=${name#"$PWD"/}
 	case $test in /*) path=$test ;; *) path=$PWD/$test ;; esac
 	case $test in
@@ -30,11 +30,16 @@ one_test() {
 	*) cmd=("$path") ;;
 	esac
 	rm -rf "$dir/w"; mkdir -p "$dir/w"
-	(cd "$dir/w" && exec timeout -k 10 "$(seconds_of "$path")" "${cmd[@]}") > "$dir/out" 2>&1 < /dev/null
+	{
+		time {
+			(cd "$dir/w" && exec timeout -k 10 "$(seconds_of "$path")" "${cmd[@]}") > "$dir/out" 2>&1 < /dev/null
+		}
+	} 2> "$dir/cpu"
 	rc=$?
 	took=$((SECONDS - start))
+	read -r cpu < "$dir/cpu"
 	case $rc in
-	0) end=passed; printf 'PASS  %s (%d s)\n' "$name" "$took" ;;
+	0) end=passed; printf 'PASS  %s (%d s, %s of CPU)\n' "$name" "$took" "$cpu" ;;
 	77) end=skipped; printf 'SKIP  %s: %s\n' "$name" "$(tail -n 1 "$dir/out")" ;;
 	*)
 		end=failed
