@@ -105,6 +105,11 @@ const json_t *recording_end(const struct recording_reader *r)
 	return r->end;
 }
 
+unsigned recording_n_probes(const struct recording_reader *r)
+{
+	return r->n_probes;
+}
+
 const struct spec_probe *recording_probe(const struct recording_reader *r, unsigned number)
 {
 	return number < r->n_probes ? r->probes[number] : NULL;

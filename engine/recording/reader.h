@@ -26,6 +26,8 @@ void recording_reader_free(struct recording_reader *reader); /* NULL is fine */
 /* What the blocks of these kinds say; NULL: there is none. */
 const json_t *recording_info(const struct recording_reader *reader);
 const json_t *recording_end(const struct recording_reader *reader);
+/* Numbers of probes are below this. */
+unsigned recording_n_probes(const struct recording_reader *reader);
 /* A probe by its number; NULL: there is none. */
 const struct spec_probe *recording_probe(const struct recording_reader *reader,
 					 unsigned number);

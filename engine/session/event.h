@@ -9,6 +9,7 @@
 #include "engine/event/record.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
+#include "engine/sink/sink.h"
 #include "engine/spec/spec.h"
 #include "engine/ubp_event.h"
 
@@ -19,6 +20,7 @@ struct event_texts {
 	bool escape; /* strings of targets; else they are raw */
 	const struct sink_resolver
 		*resolver;         /* names for stacks; NULL: they are printed as they are */
+	struct sink_probes probes; /* that events may be of */
 	struct sink_buf line, arg; /* what was asked last */
 };
 

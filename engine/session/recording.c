@@ -31,6 +31,16 @@ static size_t resolve(void *ctx, const struct event_record *record, size_t i,
 			      frames);
 }
 
+static const struct spec_probe *next_probe(void *ctx, unsigned *at)
+{
+	const struct ubp_recording *r = ctx;
+	const struct spec_probe *probe = NULL;
+
+	while (!probe && *at < recording_n_probes(r->reader))
+		probe = recording_probe(r->reader, (*at)++);
+	return probe;
+}
+
 int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 		       struct ubp_err *err)
 {
@@ -47,6 +57,7 @@ int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 		return rc;
 	}
 	r->resolver = (struct sink_resolver){ resolve, r };
+	r->texts.probes = (struct sink_probes){ next_probe, r };
 	ubp_recording_info(r, &info);
 	r->texts.escape = !info.strict;
 	r->texts.resolver = recording_has_names(r->reader) ? &r->resolver : NULL;

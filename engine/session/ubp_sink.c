@@ -10,6 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
+#include "engine/session/live.h"
 #include "engine/session/sink.h"
 #include "engine/sink/sink.h"
 #include "engine/ubp_event.h"
@@ -42,6 +43,7 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 	const struct sink_kind *kind = sink_kind_find(options->form);
 	struct sink_options opt = {
 		.resolver = texts->resolver,
+		.probes = texts->probes.next ? &texts->probes : NULL,
 		.escape = !options->raw,
 		.header = options->header,
 		/* Files are read for that. */
@@ -65,9 +67,20 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 	return 0;
 }
 
+static const struct spec_probe *next_probe(void *ctx, unsigned *at)
+{
+	const struct ubp_session *s = ctx;
+	const struct spec_probe *spec = NULL;
+
+	while (!spec && *at < s->numbers.n)
+		spec = live_spec(s, (*at)++);
+	return spec;
+}
+
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
 		 struct ubp_sink **ret_sink, struct ubp_err *err)
 {
+	session->out.texts.probes = (struct sink_probes){ next_probe, session };
 	return session_sink_new(&session->out.texts, options, ret_sink, err);
 }
 

@@ -19,11 +19,19 @@
 #include "engine/sink/frame.h"
 #include "engine/spec/spec.h"
 
+/* The probes whose records may come. More may come with their first record. */
+struct sink_probes {
+	/* The one with number *@at, or the next that there is; *@at is the number behind it then. NULL: there are no more. */
+	const struct spec_probe *(*next)(void *ctx, unsigned *at);
+	void *ctx;
+};
+
 struct sink_options {
 	const struct sink_resolver *resolver; /* names for stacks; NULL: addresses */
-	bool escape;     /* what is printed raw else: see sink_text_options */
-	bool header;     /* a line or more in front, where there are any */
-	unsigned n_cpus; /* for that header */
+	const struct sink_probes *probes; /* to be asked when the first record comes; or NULL */
+	bool escape;                      /* what is printed raw else: see sink_text_options */
+	bool header;                      /* a line or more in front, where there are any */
+	unsigned n_cpus;                  /* for that header */
 };
 
 /* One trace that is printed. A way that keeps more begins a structure of its own with it. */
