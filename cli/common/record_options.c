@@ -10,6 +10,7 @@
 #include "cli/common/message.h"
 #include "cli/common/option.h"
 #include "cli/common/trace_options.h"
+#include "engine/base/units.h"
 
 #define LEVEL_DEFAULT 1
 #define LEVEL_MAX     19
@@ -32,31 +33,11 @@ int record_set_level(void *into, const char *arg)
 	return CLI_OK;
 }
 
-/* "100M", "2GiB", "4194304". */
-static bool parse_size(const char *text, uint64_t *ret_size)
-{
-	static const char units[] = "KMGT";
-	size_t n = strspn(text, "0123456789");
-	const char *unit = text[n] ? strchr(units, text[n]) : NULL;
-	char digits[20];
-	unsigned shift = unit ? 10 * (unsigned)(unit - units + 1) : 0;
-
-	if (!n || n >= sizeof(digits) || (text[n] && !unit) ||
-	    (unit && text[n + 1] && strcmp(text + n + 1, "iB") != 0))
-		return false;
-	memcpy(digits, text, n);
-	digits[n] = '\0';
-	if (!cli_number(digits, 1, UINT64_MAX >> shift, ret_size))
-		return false;
-	*ret_size <<= shift;
-	return true;
-}
-
 int record_set_max_size(void *into, const char *arg)
 {
 	uint64_t *size = &((struct trace_options *)into)->to.record.max_size;
 
-	if (!parse_size(arg, size) || *size < SIZE_LEAST)
+	if (!units_size(arg, strlen(arg), size) || *size < SIZE_LEAST)
 		return cli_usage_error("--max-size takes bytes, from 8MiB, as 100MiB or 2GiB, "
 				       "not '%s'",
 				       arg);

@@ -44,12 +44,6 @@ int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *r
 bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_value);
 
 /*
- * Extended: a decimal number, perhaps with a fraction, and a unit right behind it (50ms, 1.5s, 4KiB): nanoseconds,
- * or bytes. What is less than one of these is cut off. False: it is none, or out of range.
- */
-bool filter_unit(const char *text, size_t len, bool is_signed, uint64_t *ret_value);
-
-/*
  * A decimal number with fraction and exponent: -0.25e3, as the @size (4 or 8) bytes of the
  * field have it, then as a double's bits. False: it is none, or too large.
  */

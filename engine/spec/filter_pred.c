@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/base/units.h"
 #include "engine/spec/filter_parse.h"
 #include "engine/spec/spec.h"
 
@@ -294,7 +295,7 @@ static bool take_unit(struct draft *d)
 	while (char_is_alnum(text[len]) || (text[len] == '.' && char_is_digit(text[len + 1])))
 		len++;
 	if (!d->p->probe->takes_units || len > NUMBER_MAX ||
-	    !filter_unit(text, len, d->field.is_signed, &value))
+	    !units_number(text, len, d->field.is_signed, &value))
 		return false;
 	d->at += len;
 	make_number(d, value, d->field.is_signed);

@@ -10,6 +10,7 @@
 #include <strings.h>
 #include <unistd.h>
 
+#include "engine/base/units.h"
 #include "engine/spec/filter_parse.h"
 
 /* The most CPUs that a kernel can be built for. */
@@ -17,129 +18,13 @@
 
 /* --- numbers -------------------------------------------------------------- */
 
-/* Value of a digit, whatever the base; 255 for other bytes. */
-static unsigned digit_value(char c)
-{
-	if (char_is_digit(c))
-		return (unsigned)(c - '0');
-	if (c >= 'a' && c <= 'f')
-		return (unsigned)(c - 'a' + 10);
-	if (c >= 'A' && c <= 'F')
-		return (unsigned)(c - 'A' + 10);
-	return 255;
-}
-
-static bool read_unsigned(const char *text, size_t len, uint64_t *ret_value)
-{
-	unsigned base = 10;
-	uint64_t value = 0;
-	size_t i = 0;
-
-	if (len >= 3 && text[0] == '0' && (text[1] | 0x20) == 'x') {
-		base = 16;
-		i = 2;
-	} else if (len >= 2 && text[0] == '0') {
-		base = 8;
-		i = 1;
-	}
-	if (i == len)
-		return false;
-	for (; i < len; i++) {
-		unsigned digit = digit_value(text[i]);
-
-		if (digit >= base)
-			return false;
-		if (__builtin_mul_overflow(value, base, &value) ||
-		    __builtin_add_overflow(value, digit, &value))
-			return false;
-	}
-	*ret_value = value;
-	return true;
-}
-
 bool filter_number(const char *text, size_t len, bool is_signed, uint64_t *ret_value)
 {
 	const uint64_t lowest = 1ULL << 63;
 	bool minus = is_signed && len && text[0] == '-';
 	uint64_t value;
 
-	if (!read_unsigned(text + minus, len - minus, &value))
-		return false;
-	if (is_signed && (minus ? value > lowest : value >= lowest))
-		return false;
-	*ret_value = minus ? -value : value;
-	return true;
-}
-
-/* Longer ones stand before those that they end in, and "s" last. */
-static const struct {
-	const char *name;
-	uint64_t factor;
-} units[] = {
-	{ "ns", 1 },
-	{ "us", 1000 },
-	{ "ms", 1000000 },
-	{ "min", 60000000000 },
-	{ "s", 1000000000 },
-	{ "h", 3600000000000 },
-	{ "KiB", 1ULL << 10 },
-	{ "MiB", 1ULL << 20 },
-	{ "GiB", 1ULL << 30 },
-	{ "TiB", 1ULL << 40 },
-	{ "kB", 1000 },
-	{ "MB", 1000000 },
-	{ "GB", 1000000000 },
-	{ "TB", 1000000000000 },
-	{ "B", 1 },
-};
-
-/* 0: it ends in none. */
-static uint64_t unit_at_end(const char *text, size_t *len)
-{
-	for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++) {
-		size_t n = strlen(units[i].name);
-
-		if (*len <= n || memcmp(text + *len - n, units[i].name, n) != 0)
-			continue;
-		*len -= n;
-		return units[i].factor;
-	}
-	return 0;
-}
-
-/* So many of @factor fit a number of 64 bits. */
-#define PART_DIGITS 6
-
-/* The digits behind a point. */
-static bool read_part(const char *text, size_t len, uint64_t factor, uint64_t *ret_value)
-{
-	uint64_t part = 0, of = 1;
-
-	if (!len || len > PART_DIGITS)
-		return false;
-	for (size_t i = 0; i < len; i++, of *= 10) {
-		if (!char_is_digit(text[i]))
-			return false;
-		part = part * 10 + digit_value(text[i]);
-	}
-	*ret_value = part * factor / of;
-	return true;
-}
-
-bool filter_unit(const char *text, size_t len, bool is_signed, uint64_t *ret_value)
-{
-	const uint64_t lowest = 1ULL << 63;
-	uint64_t factor = unit_at_end(text, &len), value, part = 0;
-	bool minus = is_signed && len && text[0] == '-';
-	const char *point = memchr(text, '.', len);
-	size_t whole = point ? (size_t)(point - text) : len;
-
-	/* Octal and hexadecimal numbers have none. */
-	if (!factor || (whole - minus > 1 && text[minus] == '0') ||
-	    !read_unsigned(text + minus, whole - minus, &value) ||
-	    (point && !read_part(point + 1, len - whole - 1, factor, &part)) ||
-	    __builtin_mul_overflow(value, factor, &value) ||
-	    __builtin_add_overflow(value, part, &value))
+	if (!units_digits(text + minus, len - minus, &value))
 		return false;
 	if (is_signed && (minus ? value > lowest : value >= lowest))
 		return false;
@@ -243,7 +128,7 @@ static bool read_cpu(struct cpu_cursor *cur, unsigned *ret_cpu)
 		return false;
 	for (; char_is_digit(look(cur)); cur->at++)
 		if (__builtin_mul_overflow(value, 10U, &value) ||
-		    __builtin_add_overflow(value, digit_value(*cur->at), &value))
+		    __builtin_add_overflow(value, (unsigned)(*cur->at - '0'), &value))
 			return false;
 	*ret_cpu = value;
 	return true;

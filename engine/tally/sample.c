@@ -9,7 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/num.h"
-#include "engine/spec/filter_parse.h"
+#include "engine/base/units.h"
 #include "engine/tally/text.h"
 
 int sample_text_parse(const char *text, struct sample_text *t, struct ubp_err *err)
@@ -20,7 +20,7 @@ int sample_text_parse(const char *text, struct sample_text *t, struct ubp_err *e
 
 	*t = (struct sample_text){ 0 };
 	if ((num_u64(number, len, 10, &every) < 0 &&
-	     !(colon && filter_unit(number, len, false, &every))) ||
+	     !(colon && units_number(number, len, false, &every))) ||
 	    (colon && !n_arg))
 		return ubp_fail(err, EINVAL,
 				"'%s' is neither a number of hits nor ARG:SIZE, as n:512KiB",
