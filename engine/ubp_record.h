@@ -23,11 +23,22 @@ extern "C" {
 #endif
 
 struct ubp_record_options {
-	/* The file. One that is there and is a recording is renamed to PATH.old before; any other that is not empty is left alone (-EEXIST). */
+	/*
+	 * The file. One that is there and is a recording is renamed to PATH.old before; any other that is not empty is left alone (-EEXIST), and so is
+	 * one that somebody is recording to (-EBUSY).
+	 */
 	const char *path;
 	int level; /* 1 to 19: blocks are packed so well by zstd; 0: not at all */
 	/* Bytes of the file: once there is no room for another block ubp_record_is_full() says so. 0: no limit. */
 	uint64_t max_size;
+	/* A recording that is there stays as it is, and this one comes behind it. */
+	bool append;
+	/*
+	 * Bytes of a file, in place of .max_size: then it is renamed to PATH.N, N one more than the largest there is, and another PATH is begun. So is one that
+	 * was there. 0: never.
+	 */
+	uint64_t rotate;
+	unsigned keep; /* so many files, PATH among them: the oldest are deleted, if they are recordings. 0: none is */
 };
 
 /*
@@ -36,10 +47,15 @@ struct ubp_record_options {
  */
 int ubp_record(struct ubp_session *session, const struct ubp_record_options *options,
 	       struct ubp_err *err);
+/*
+ * Go on in another file, as .rotate does; without that, in the file that has the name now: for who renames files while they are written. Between dispatches.
+ * A negative errno: recording is over.
+ */
+int ubp_record_next(struct ubp_session *session, struct ubp_err *err);
 /* Write the end, and close the file. Returns 0, or a negative errno if not all may have got there. */
 int ubp_record_end(struct ubp_session *session, struct ubp_err *err);
 
-/* Events in the file so far, and its bytes; 0: nothing is recorded. */
+/* Events so far, and the bytes that they take, in all files; 0: nothing is recorded. */
 uint64_t ubp_record_count(const struct ubp_session *session, uint64_t *ret_bytes);
 bool ubp_record_is_full(const struct ubp_session *session);
 

@@ -53,7 +53,7 @@ int output_open(struct output *out, const char *path, struct ubp_err *err)
 	if ((path && out->fd < 0) || fstat(path ? out->fd : STDOUT_FILENO, &st) < 0)
 		return ubp_fail_sys(err, "%s", out->name);
 	out->is_tty = isatty(path ? out->fd : STDOUT_FILENO);
-	out->is_old = path && S_ISREG(st.st_mode);
+	out->is_file = out->is_old = path && S_ISREG(st.st_mode);
 	out->can_vanish = S_ISFIFO(st.st_mode) || S_ISSOCK(st.st_mode) || out->is_tty;
 	if (path) {
 		if (out->can_vanish)
@@ -69,6 +69,35 @@ void output_begin(struct output *out)
 	if (out->is_old && ftruncate(out->fd, 0) < 0 && !out->error)
 		out->error = errno;
 	out->is_old = false;
+}
+
+void output_append(struct output *out)
+{
+	if (!out->is_file)
+		return;
+	out->is_old = false;
+	(void)fcntl(out->fd, F_SETFL, O_WRONLY | O_APPEND);
+}
+
+int output_reopen(struct output *out, struct ubp_err *err)
+{
+	struct stat st;
+	int fd;
+
+	if (!out->is_file || !output_flush(out))
+		return 0;
+	fd = open(out->name, O_WRONLY | O_CREAT | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC,
+		  0666);
+	if (fd < 0)
+		return ubp_fail_sys(err, "%s", out->name);
+	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
+		close(fd);
+		return ubp_fail(err, EINVAL, "%s: is no regular file any more", out->name);
+	}
+	if (close(out->fd) < 0 && !out->error)
+		out->error = errno;
+	out->fd = fd;
+	return 0;
 }
 
 void output_close(struct output *out)

@@ -18,6 +18,7 @@ struct ubp_err;
 struct output {
 	int fd;           /* -1: closed */
 	const char *name; /* for messages; borrowed */
+	bool is_file;     /* a regular one, whose path .name is */
 	bool is_tty;
 	bool can_vanish; /* a pipe, socket or terminal: worth polling for its end */
 	bool small;      /* could not be made non-blocking: poll before each piece */
@@ -34,6 +35,15 @@ int output_open(struct output *out, const char *path, struct ubp_err *err);
 
 /* All stands that a trace needs: what an earlier one left in the file goes now. */
 void output_begin(struct output *out);
+
+/* In place of output_begin(): what is in the file stays, and more comes behind it, whoever else writes there. */
+void output_append(struct output *out);
+
+/*
+ * What waits is written; then go on in the file that has the name now, behind what is in it: for who renames files while they are written.
+ * Returns 0; or a negative errno, and goes on where it was. Does nothing where the file is not a regular one.
+ */
+int output_reopen(struct output *out, struct ubp_err *err);
 
 /* What was not written is dropped. A failing close(2) counts as a failed write. */
 void output_close(struct output *out);

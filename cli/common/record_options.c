@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* --record, --compress and --max-size as they are typed. */
+/* --record and its options as they are typed. */
 
 #include "cli/common/record.h"
 
@@ -44,6 +44,22 @@ int record_set_max_size(void *into, const char *arg)
 	return CLI_OK;
 }
 
+int record_set_rotate(void *into, const char *arg)
+{
+	struct record_options *o = &((struct trace_options *)into)->to.record;
+	const char *comma = strchr(arg, ',');
+	size_t len = comma ? (size_t)(comma - arg) : strlen(arg);
+
+	o->keep = 0;
+	if (!units_size(arg, len, &o->rotate) || o->rotate < SIZE_LEAST ||
+	    (comma && !cli_number(comma + 1, 1, UINT32_MAX, &o->keep)))
+		return cli_usage_error(
+			"--rotate takes bytes, from 8MiB, and how many files are "
+			"kept, as 100MiB,5, not '%s'",
+			arg);
+	return CLI_OK;
+}
+
 int record_check(const struct trace_options *o)
 {
 	const char *other = o->to.output                 ? "-o"
@@ -56,8 +72,15 @@ int record_check(const struct trace_options *o)
 			    : tally_is_wanted(&o->tally) ? "--count, --hist and --sum"
 							 : NULL;
 
-	if (!o->to.record.path && (o->to.record.level || o->to.record.max_size))
-		return cli_usage_error("--compress and --max-size are for --record");
+	const struct record_options *r = &o->to.record;
+
+	if (!r->path && (r->level || r->max_size || r->rotate))
+		return cli_usage_error("--compress, --max-size and --rotate are for --record");
+	if (r->max_size && r->rotate)
+		return cli_usage_error(
+			"--rotate goes on in another file: it excludes --max-size");
+	if (o->to.append && !r->path && !o->to.output)
+		return cli_usage_error("--append is for a file, of -o or --record");
 	if (o->to.record.path && other)
 		return cli_usage_error("--record keeps events, which ubp-report prints: it "
 				       "excludes %s",

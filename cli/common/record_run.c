@@ -12,15 +12,29 @@
 #include "engine/base/err.h"
 #include "engine/ubp_record.h"
 
-int record_begin(struct ubp_session *session, const struct record_options *o)
+int record_begin(struct ubp_session *session, const struct record_options *o, bool append)
 {
-	struct ubp_record_options opt = { o->path, o->level, o->max_size };
+	struct ubp_record_options opt = {
+		.path = o->path,
+		.level = o->level,
+		.max_size = o->max_size,
+		.append = append,
+		.rotate = o->rotate,
+		.keep = (unsigned)o->keep,
+	};
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
 	if (o->path && ubp_record(session, &opt, &err) < 0)
 		return cli_error_record(&err);
 	return CLI_OK;
+}
+
+int record_next(struct ubp_session *session)
+{
+	struct ubp_err err;
+
+	return ubp_record_next(session, &err) < 0 ? cli_error_record(&err) : CLI_OK;
 }
 
 int record_end(struct ubp_session *session, const struct record_options *o, bool has_failed)

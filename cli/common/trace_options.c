@@ -11,6 +11,7 @@
 
 #include "cli/common/control.h"
 #include "cli/common/message.h"
+#include "cli/common/triggers.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
@@ -52,30 +53,6 @@ static int set_filter(void *into, const char *arg)
 	if (last->filter)
 		return cli_usage_error("more than one filter for '%s'", last->text);
 	last->filter = arg;
-	return CLI_OK;
-}
-
-static int add_trigger(void *into, const char *arg)
-{
-	struct trace_options *o = into;
-	struct trigger_options *t = &o->triggers;
-
-	if (o->n_definitions == 0)
-		return cli_usage_error("a trigger comes after the definition it is for");
-	if (VEC_FIT(t->v, t->n + 1) < 0)
-		return cli_error("out of memory");
-	t->v[t->n++] =
-		(struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
-	return CLI_OK;
-}
-
-static int add_synthetic(void *into, const char *arg)
-{
-	struct trigger_options *t = &((struct trace_options *)into)->triggers;
-
-	if (VEC_FIT(t->synthetic, t->n_synthetic + 1) < 0)
-		return cli_error("out of memory");
-	t->synthetic[t->n_synthetic++] = arg;
 	return CLI_OK;
 }
 
@@ -350,11 +327,11 @@ static const struct cli_option table[] = {
 		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
-	{ 0, "trigger", "TEXT", .set = add_trigger,
+	{ 0, "trigger", "TEXT", .set = triggers_add,
 	  .help = "what is done at hits of the definition before it, in the language of\n"
 		  "the kernel's event triggers: hist:keys=..., traceoff if ...;\n"
 		  "repeatable; histograms are printed at the end" },
-	{ 0, "synthetic", "TEXT", .set = add_synthetic,
+	{ 0, "synthetic", "TEXT", .set = triggers_add_synthetic,
 	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
 	{ 0, "follow", FLAG(who.follow),
@@ -402,6 +379,11 @@ static const struct cli_option table[] = {
 	  .help = "with --record: packed by zstd, at LEVEL from 1 (default) to 19" },
 	{ 0, "max-size", "SIZE", .set = record_set_max_size,
 	  .help = "with --record: end when FILE has so many bytes, as 500MiB" },
+	{ 0, "rotate", "SIZE[,N]", .set = record_set_rotate,
+	  .help = "with --record: begin another file when FILE has so many bytes; FILE\n"
+		  "becomes FILE.1, FILE.2, ...; only N files are kept" },
+	{ 0, "append", FLAG(to.append),
+	  .help = "to what is in FILE of -o or --record; SIGHUP opens FILE anew" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),

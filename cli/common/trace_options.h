@@ -87,6 +87,7 @@ struct budget_options {
 struct to_options {
 	const char *output;           /* -o: as text; NULL: standard output */
 	struct record_options record; /* as they are */
+	bool append;                  /* to what is in either file, which is opened anew at SIGHUP */
 };
 
 /* Whose hits are traced. */

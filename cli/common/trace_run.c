@@ -50,6 +50,7 @@ struct run {
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
 	bool ending;        /* asked to end by a signal */
+	bool reopen;        /* asked to go on in another file */
 	int signal;         /* that is to be handed on to the command, 0: none */
 	bool failed;        /* said so; the exit status will tell */
 };
@@ -218,6 +219,27 @@ static int take_events(struct run *run)
 
 /* --- waiting ---------------------------------------------------------------- */
 
+static bool is_reopened(const struct trace_options *o)
+{
+	return o->to.append || o->to.record.rotate;
+}
+
+/* False: there is nothing to go on with. */
+static bool reopen(struct run *run)
+{
+	struct ubp_err err;
+
+	run->reopen = false;
+	if (run->opt->to.record.path && record_next(run->session) != CLI_OK) {
+		run->failed = true;
+		return false;
+	}
+	ubp_err_reset(&err);
+	if (output_reopen(&run->out, &err) < 0)
+		cli_warn(NULL, err.text);
+	return true;
+}
+
 static void take_signals(struct run *run)
 {
 	struct signals_one one = { 0 };
@@ -227,6 +249,11 @@ static void take_signals(struct run *run)
 		if (run->opt->command && one.from_terminal &&
 		    (one.number == SIGINT || one.number == SIGQUIT))
 			continue;
+		/* A terminal that goes away has no log rotated. */
+		if (one.number == SIGHUP && !one.from_terminal && is_reopened(run->opt)) {
+			run->reopen = true;
+			continue;
+		}
 		run->ending = true;
 		if (!one.from_terminal)
 			run->signal = one.number;
@@ -321,6 +348,8 @@ static void trace(struct run *run)
 		tally = look_at_tally(run);
 		if (!output_flush(&run->out) || run->ending || has_count(run) ||
 		    ubp_record_is_full(run->session))
+			return;
+		if (run->reopen && !reopen(run))
 			return;
 		left = time_left_ms(run->deadline_ns);
 		if (left == 0 || ubp_is_done(run->session))
@@ -531,6 +560,8 @@ static int run_to(struct run *run)
 	if (output_open(&run->out, run->opt->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run->out, run->opt->strict);
+	if (run->opt->to.append)
+		output_append(&run->out);
 	how.raw = run->out.raw;
 	if (ubp_sink_new(run->session, &how, &run->sink, &err) < 0)
 		status = cli_error_record(&err);

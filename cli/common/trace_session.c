@@ -72,6 +72,8 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 	if (output_open(&out, o->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&out, o->strict);
+	if (o->to.append)
+		output_append(&out);
 	output_begin(&out);
 	for (size_t i = 0; i < ubp_n_probes(session); i++) {
 		if (o->only.check)
@@ -123,7 +125,7 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return status;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
-	if (record_begin(session, &o->to.record) != CLI_OK)
+	if (record_begin(session, &o->to.record, o->to.append) != CLI_OK)
 		return CLI_FAILED;
 	if (o->steer.ready_fd >= 0)
 		(void)fcntl(o->steer.ready_fd, F_SETFD, FD_CLOEXEC);
@@ -229,6 +231,8 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
 		output_close(&out);
 		return cli_error_record(&err);
 	}
+	if (o->to.append)
+		output_append(&out);
 	output_begin(&out);
 	return output_wait(&out);
 }

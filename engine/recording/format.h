@@ -9,7 +9,7 @@
  *   struct recording_block, its bytes
  *   ...
  *
- * Each begins at a multiple of 8. Nothing in a file is believed by who reads it: it may come from elsewhere.
+ * Where another recording was appended its head follows, and its blocks. Each begins at a multiple of 8. Nothing in a file is believed by who reads it: it may come from elsewhere.
  */
 
 #ifndef UBP_RECORDING_FORMAT_H
@@ -54,7 +54,7 @@ struct recording_block {
 	uint16_t flags;  /* enum recording_flag; a block that has others cannot be read */
 	uint32_t stored; /* bytes that follow, without what fills them up to a multiple of 8 */
 	uint32_t size;   /* what they are unpacked */
-	uint64_t number; /* of blocks of this recording before this one */
+	uint64_t number; /* of this recording's blocks in the file before this one */
 	uint64_t
 		check; /* XXH3 of the stored bytes, with XXH3 of this structure, .check 0, as its seed */
 };

@@ -18,9 +18,11 @@
 static int check_head(const struct recording_reader *r, struct ubp_err *err)
 {
 	struct recording_head head;
+	int rc = reader_head(r, r->begin, &head, err);
 
-	if (pread(r->fd, &head, sizeof(head), 0) != (ssize_t)sizeof(head) ||
-	    memcmp(head.magic, RECORDING_MAGIC, sizeof(head.magic)) != 0)
+	if (rc < 0)
+		return rc;
+	if (rc == 0)
 		return ubp_fail(err, EINVAL, "%s is no recording", r->path);
 	if (head.order != RECORDING_ORDER)
 		return ubp_fail(err, EINVAL,
@@ -34,7 +36,8 @@ static int check_head(const struct recording_reader *r, struct ubp_err *err)
 	return 0;
 }
 
-static int open_file(struct recording_reader *r, const char *path, struct ubp_err *err)
+static int open_file(struct recording_reader *r, const char *path, uint64_t at,
+		     struct ubp_err *err)
 {
 	struct stat st;
 
@@ -47,11 +50,13 @@ static int open_file(struct recording_reader *r, const char *path, struct ubp_er
 		return ubp_fail_sys(err, "cannot open %s", path);
 	if (!S_ISREG(st.st_mode))
 		return ubp_fail(err, EINVAL, "%s is no regular file", path);
+	r->begin = at;
 	r->file_size = (uint64_t)st.st_size;
 	return check_head(r, err);
 }
 
-int recording_open(const char *path, struct recording_reader **ret_reader, struct ubp_err *err)
+int recording_open(const char *path, uint64_t at, struct recording_reader **ret_reader,
+		   struct ubp_err *err)
 {
 	struct recording_reader *r = calloc(1, sizeof(*r));
 	int rc;
@@ -59,7 +64,7 @@ int recording_open(const char *path, struct recording_reader **ret_reader, struc
 	if (!r)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	r->fd = -1;
-	rc = open_file(r, path, err);
+	rc = open_file(r, path, at, err);
 	if (rc == 0)
 		rc = reader_scan(r, err);
 	if (rc < 0) {
@@ -68,6 +73,11 @@ int recording_open(const char *path, struct recording_reader **ret_reader, struc
 	}
 	*ret_reader = r;
 	return 0;
+}
+
+uint64_t recording_next_at(const struct recording_reader *r)
+{
+	return r->has_next ? r->file_size : 0;
 }
 
 void recording_reader_free(struct recording_reader *r)

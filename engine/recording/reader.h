@@ -19,8 +19,14 @@ struct recording_reader;
 struct spec_probe;
 struct ubp_err;
 
-/* -EINVAL: no recording, or one of a version or a machine that this cannot read; -errno of the file; -ENOMEM. */
-int recording_open(const char *path, struct recording_reader **ret_reader, struct ubp_err *err);
+/*
+ * The recording that begins at byte @at of the file: 0, or where the one before it ends. -EINVAL: no recording, or one of a version or a machine
+ * that this cannot read; -errno of the file; -ENOMEM.
+ */
+int recording_open(const char *path, uint64_t at, struct recording_reader **ret_reader,
+		   struct ubp_err *err);
+/* Another recording was appended to it: where that begins. 0: none was. */
+uint64_t recording_next_at(const struct recording_reader *reader);
 void recording_reader_free(struct recording_reader *reader); /* NULL is fine */
 
 /* What the blocks of these kinds say; NULL: there is none. */

@@ -40,6 +40,17 @@ static int read_at(const struct recording_reader *r, uint64_t at, void *to, size
 	return 1;
 }
 
+int reader_head(const struct recording_reader *r, uint64_t at, struct recording_head *ret_head,
+		struct ubp_err *err)
+{
+	int rc = at + sizeof(*ret_head) <= r->file_size
+			 ? read_at(r, at, ret_head, sizeof(*ret_head), err)
+			 : 0;
+
+	return rc <= 0 ? rc
+		       : memcmp(ret_head->magic, RECORDING_MAGIC, sizeof(ret_head->magic)) == 0;
+}
+
 static int read_block(const struct recording_reader *r, uint64_t at,
 		      struct recording_block *block, struct ubp_err *err)
 {
@@ -204,9 +215,25 @@ static int read_json(struct recording_reader *r, uint64_t at, struct ubp_err *er
 
 /* --- all blocks -------------------------------------------------------------------------------- */
 
-/* Where the next block may begin, behind @at; the file's end: nowhere. */
-static int find_block(struct recording_reader *r, uint64_t at, uint64_t *ret_at,
-		      struct ubp_err *err)
+/* Does a block, or another recording's head, begin at @at, as far as a look at its head tells? 1; 0; -errno. */
+static int begins_there(struct recording_reader *r, uint64_t at, const uint8_t first[8],
+			struct ubp_err *err)
+{
+	struct recording_block block;
+	struct recording_head head;
+	uint32_t magic;
+
+	memcpy(&magic, first, sizeof(magic));
+	if (magic == RECORDING_BLOCK)
+		return read_block(r, at, &block, err);
+	return memcmp(first, RECORDING_MAGIC, sizeof(head.magic)) == 0
+		       ? reader_head(r, at, &head, err)
+		       : 0;
+}
+
+/* Where the next of these may begin, behind @at; the file's end: nowhere. */
+static int find_next(struct recording_reader *r, uint64_t at, uint64_t *ret_at,
+		     struct ubp_err *err)
 {
 	uint8_t bytes[SEARCH];
 
@@ -215,72 +242,103 @@ static int find_block(struct recording_reader *r, uint64_t at, uint64_t *ret_at,
 		size_t n = left < SEARCH ? left & ~7ul : SEARCH;
 		int rc = read_at(r, at, bytes, n, err);
 
-		if (rc < 0)
-			return rc;
-		for (size_t i = 0; rc && i < n; i += 8) {
-			struct recording_block block;
-			uint32_t magic;
-
-			memcpy(&magic, bytes + i, sizeof(magic));
-			if (magic != RECORDING_BLOCK)
-				continue;
-			rc = read_block(r, at + i, &block, err);
-			if (rc < 0)
-				return rc;
-			if (rc) {
+		for (size_t i = 0; rc > 0 && i < n; i += 8) {
+			rc = begins_there(r, at + i, bytes + i, err);
+			if (rc > 0) {
 				*ret_at = at + i;
 				return 0;
 			}
-			rc = 1;
+			if (rc == 0)
+				rc = 1;
 		}
+		if (rc < 0)
+			return rc;
 	}
 	*ret_at = r->file_size;
 	return 0;
 }
 
-static int note_block(struct recording_reader *r, uint64_t at,
-		      const struct recording_block *block, struct ubp_err *err)
+/* Does something begin right behind a block, as it should? Else its size may be wrong, and something be hidden in it. 1; 0; -errno. */
+static int is_followed(struct recording_reader *r, uint64_t end, struct ubp_err *err)
 {
-	if (block->kind == RECORDING_LOOK) {
-		if (VEC_ROOM(r->looks, &r->cap_looks, r->n_looks) < 0)
-			return ubp_fail(err, ENOMEM, "out of memory");
-		r->looks[r->n_looks++] = at;
-		return 1;
+	uint8_t first[8];
+	int rc = end < r->file_size ? read_at(r, end, first, sizeof(first), err) : 1;
+
+	return rc <= 0 || end >= r->file_size ? rc : begins_there(r, end, first, err);
+}
+
+static uint64_t end_of(uint64_t at, const struct recording_block *block)
+{
+	return at + sizeof(*block) + block->stored + block_padding(block->stored);
+}
+
+/* 1: it is one of ours; 0: it is damaged. */
+static int note_look(struct recording_reader *r, uint64_t at,
+		     const struct recording_block *block, struct ubp_err *err)
+{
+	struct recording_block again;
+	uint8_t *data = NULL;
+	int rc = is_followed(r, end_of(at, block), err);
+
+	if (rc == 0)
+		rc = reader_load(r, at, &again, &data, err);
+	free(data);
+	if (rc <= 0)
+		return rc;
+	if (VEC_ROOM(r->looks, &r->cap_looks, r->n_looks) < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	r->looks[r->n_looks++] = at;
+	return 1;
+}
+
+/* What is at @at: 1, and it was taken up; 0: nothing of ours; -errno. */
+static int scan_one(struct recording_reader *r, uint64_t at, struct recording_block *block,
+		    struct ubp_err *err)
+{
+	struct recording_head head;
+	int rc = read_block(r, at, block, err);
+
+	if (rc > 0)
+		return block->kind == RECORDING_LOOK ? note_look(r, at, block, err)
+						     : read_json(r, at, err);
+	rc = rc < 0 ? rc : reader_head(r, at, &head, err);
+	if (rc > 0) {
+		r->has_next = true;
+		r->file_size = at;
 	}
-	return read_json(r, at, err);
+	return rc;
 }
 
 int reader_scan(struct recording_reader *r, struct ubp_err *err)
 {
-	uint64_t at = sizeof(struct recording_head), n = 0, next = 0;
+	uint64_t at = r->begin + sizeof(struct recording_head), n = 0, next = 0, torn = 0;
 
 	while (at < r->file_size) {
-		struct recording_block block;
-		uint64_t size, found;
-		int rc = read_block(r, at, &block, err);
+		struct recording_block block = { 0 };
+		uint64_t found;
+		int rc = scan_one(r, at, &block, err);
 
-		if (rc > 0)
-			rc = note_block(r, at, &block, err);
-		else if (rc == 0)
-			block.stored = 0;
 		if (rc < 0)
 			return rc;
-		size = sizeof(block) + block.stored + block_padding(block.stored);
+		if (r->has_next)
+			break;
 		if (rc > 0) {
 			n++;
 			if (block.number >= next)
 				next = block.number + 1;
-			at += size;
+			r->damage.bytes += torn;
+			torn = 0;
+			at = end_of(at, &block);
 			continue;
 		}
-		rc = find_block(r, at + 8, &found, err);
+		rc = find_next(r, at + 8, &found, err);
 		if (rc < 0)
 			return rc;
-		/* The last block of who was killed amid writing it is no damage. */
-		if (found < r->file_size || r->end)
-			r->damage.bytes += found - at;
+		torn += found - at;
 		at = found;
 	}
+	/* The last block of who was killed amid writing it is no damage. */
+	r->damage.bytes += r->end ? torn : 0;
 	r->damage.blocks = next > n ? next - n : 0;
 	r->damage.is_cut = !r->end;
 	return 0;

@@ -178,6 +178,10 @@ bool reader_take_record(struct recording_reader *r)
 
 	if (!s || (s->ns > r->known_until && r->waiting < READER_WAITING_MAX))
 		return false;
+	/* A file that says too early that all is known does not have time go back. */
+	if (s->ns < r->last_ns)
+		s->ns = r->last_ns;
+	r->last_ns = s->ns;
 	fill_record(r, s);
 	s->last_ns = s->ns;
 	s->first->at += s->size;

@@ -46,7 +46,9 @@ struct reader_source {
 struct recording_reader {
 	int fd;
 	char *path;
-	uint64_t file_size;
+	uint64_t begin;     /* of the recording in the file: its head */
+	uint64_t file_size; /* its end: that of the file, or the head of the next one */
+	bool has_next;
 	uint64_t *looks; /* where their blocks are, in the file's order; not looked at yet */
 	size_t n_looks, cap_looks, next_look;
 	json_t *info, *end;
@@ -56,16 +58,19 @@ struct recording_reader {
 	struct recording_damage damage;
 	/* Records, by time. */
 	struct map sources;
-	struct heap heap; /* those that have a record, the oldest first */
-	uint64_t known_until;
-	size_t waiting; /* bytes of looks */
+	struct heap heap;              /* those that have a record, the oldest first */
+	uint64_t known_until, last_ns; /* .last_ns: of the record that was handed out last */
+	size_t waiting;                /* bytes of looks */
 	struct event_record *record;
 };
 
-/* reader_file.c: the block at @at: 1, and its bytes, to be freed; 0: it is damaged; -errno. */
+/* reader_file.c: a head at @at, of any version: 1; 0; -errno. */
+int reader_head(const struct recording_reader *reader, uint64_t at,
+		struct recording_head *ret_head, struct ubp_err *err);
+/* The block at @at: 1, and its bytes, to be freed; 0: it is damaged; -errno. */
 int reader_load(struct recording_reader *reader, uint64_t at, struct recording_block *ret_block,
 		uint8_t **ret_data, struct ubp_err *err);
-/* Look for blocks in the whole file; what is not records is kept. */
+/* Look for blocks up to the recording's end; what is not records is kept. */
 int reader_scan(struct recording_reader *reader, struct ubp_err *err);
 
 /* reader_looks.c: take up a look's parts, whose bytes are the reader's from then on. 0 or -ENOMEM. */

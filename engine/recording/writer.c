@@ -4,12 +4,9 @@
 #include "engine/recording/writer.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <sys/stat.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -17,17 +14,23 @@
 #include "engine/base/map.h"
 #include "engine/event/record.h"
 #include "engine/recording/block.h"
+#include "engine/recording/files.h"
 
 /* Of a look: what is more takes another block. */
 #define BUFFER_BYTES (1u << 20)
 
+static const uint8_t zeros[8];
+
 struct recording {
 	int fd;
 	char *path;
+	struct recording_files files; /* .path: as above */
+	uint64_t id, n_parts;
 	struct block_packer packer;
-	uint64_t n_blocks, n_records;
-	uint64_t size, max_size; /* whole blocks; 0: no limit */
-	int failed;              /* -errno of a write */
+	uint64_t n_blocks;           /* of this file */
+	uint64_t n_records, n_bytes; /* of all files */
+	uint64_t size, max_size;     /* of the file: whole blocks; 0: no limit */
+	int failed;                  /* -errno of a write */
 	bool is_regular;
 	struct map sources; /* of rings -> their number and thread */
 	uint32_t n_sources;
@@ -43,57 +46,15 @@ struct recording {
 
 /* --- the file ---------------------------------------------------------------------------- */
 
-/* Is there a recording of ours, whole enough to be one? 1; another file that has something in it: 0; -errno: neither. */
-static int look_at_old(const char *path)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	struct recording_head head;
-	struct stat st;
-	int rc;
-
-	if (fd < 0)
-		return -errno;
-	if (fstat(fd, &st) < 0)
-		rc = -errno;
-	else if (!S_ISREG(st.st_mode) || st.st_size == 0)
-		rc = -ENODATA;
-	else
-		rc = pread(fd, &head, sizeof(head), 0) == (ssize_t)sizeof(head) &&
-		     memcmp(head.magic, RECORDING_MAGIC, sizeof(head.magic)) == 0;
-	close(fd);
-	return rc;
-}
-
-static int put_aside(const char *path, struct ubp_err *err)
-{
-	char *old = NULL;
-	int rc = look_at_old(path);
-
-	if (rc < 0)
-		return 0;
-	if (rc == 0)
-		return ubp_fail(err, EEXIST, "%s is there, and no recording: it is left alone",
-				path);
-	if (asprintf(&old, "%s.old", path) < 0)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = rename(path, old) < 0 ? ubp_fail_sys(err, "cannot rename %s", path) : 0;
-	free(old);
-	return rc;
-}
-
 static int open_file(struct recording *r, struct ubp_err *err)
 {
-	struct stat st;
-	int rc = put_aside(r->path, err);
+	int fd = recording_files_open(&r->files, &r->size, &r->is_regular, err);
 
-	if (rc < 0)
-		return rc;
-	r->fd = open(r->path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0666);
-	if (r->fd < 0)
-		return ubp_fail_sys(err, "cannot create %s", r->path);
-	if (fstat(r->fd, &st) < 0)
-		return ubp_fail_sys(err, "cannot create %s", r->path);
-	r->is_regular = S_ISREG(st.st_mode);
+	if (fd < 0)
+		return fd;
+	r->fd = fd;
+	if (r->size && lseek(fd, (off_t)r->size, SEEK_SET) < 0)
+		return ubp_fail_sys(err, "cannot write %s", r->path);
 	return 0;
 }
 
@@ -135,7 +96,6 @@ static int write_all(struct recording *r, struct iovec *v, int n)
 static int write_block(struct recording *r, enum recording_kind kind, const void *data,
 		       size_t len)
 {
-	static const uint8_t zeros[8];
 	struct recording_block block = { .kind = (uint16_t)kind, .number = r->n_blocks };
 	const void *stored = block_pack(&r->packer, &block, data, len);
 	uint64_t whole = r->size;
@@ -148,6 +108,7 @@ static int write_block(struct recording *r, enum recording_kind kind, const void
 
 	if (rc == 0) {
 		r->n_blocks++;
+		r->n_bytes += r->size - whole;
 		return 0;
 	}
 	r->size = whole;
@@ -156,14 +117,19 @@ static int write_block(struct recording *r, enum recording_kind kind, const void
 	return rc;
 }
 
+/* A file that is appended to may end anywhere. */
 static int write_head(struct recording *r, struct ubp_err *err)
 {
-	struct recording_head head = { .version = RECORDING_VERSION, .order = RECORDING_ORDER };
-	struct iovec v = { &head, sizeof(head) };
+	struct recording_head head = { .version = RECORDING_VERSION,
+				       .order = RECORDING_ORDER,
+				       .id = r->id,
+				       .part = r->n_parts++ };
+	struct iovec v[] = { { (void *)zeros, block_padding(r->size) },
+			     { &head, sizeof(head) } };
 
 	memcpy(head.magic, RECORDING_MAGIC, sizeof(head.magic));
-	(void)!getrandom(&head.id, sizeof(head.id), GRND_NONBLOCK);
-	return write_all(r, &v, 1) < 0 ? tell_failed(r, err) : 0;
+	r->n_blocks = 0;
+	return write_all(r, v, 2) < 0 ? tell_failed(r, err) : 0;
 }
 
 static void free_all(struct recording *r)
@@ -192,8 +158,11 @@ int recording_new(const struct recording_options *options, struct recording **re
 	if (r) {
 		r->fd = -1;
 		r->packer.level = options->level;
-		r->max_size = options->max_size;
+		r->max_size = options->rotate ? options->rotate : options->max_size;
 		r->path = strdup(options->path);
+		r->files = (struct recording_files){ r->path, options->append,
+						     options->rotate != 0, options->keep };
+		(void)!getrandom(&r->id, sizeof(r->id), GRND_NONBLOCK);
 		r->buffer = malloc(BUFFER_BYTES);
 	}
 	if (!r || !r->path || !r->buffer)
@@ -211,17 +180,39 @@ int recording_new(const struct recording_options *options, struct recording **re
 	return 0;
 }
 
+static int close_file(struct recording *r, struct ubp_err *err)
+{
+	int fd = r->fd;
+
+	r->fd = -1;
+	return fd >= 0 && close(fd) < 0 ? ubp_fail_sys(err, "cannot write %s", r->path) : 0;
+}
+
 int recording_close(struct recording *r, struct ubp_err *err)
 {
-	int rc = 0, fd;
+	int rc;
 
 	if (!r)
 		return 0;
-	fd = r->fd;
-	r->fd = -1;
-	if (close(fd) < 0)
-		rc = ubp_fail_sys(err, "cannot write %s", r->path);
+	rc = close_file(r, err);
 	free_all(r);
+	return rc;
+}
+
+int recording_next_file(struct recording *r, struct ubp_err *err)
+{
+	int rc = close_file(r, err);
+
+	if (rc == 0 && r->files.rotates)
+		rc = recording_files_rotate(&r->files, err);
+	/* Where nobody has taken FILE away more comes behind what is there, of this recording and others. */
+	r->files.append = true;
+	if (rc == 0)
+		rc = open_file(r, err);
+	if (rc == 0)
+		rc = write_head(r, err);
+	if (rc < 0 && !r->failed)
+		r->failed = rc;
 	return rc;
 }
 
@@ -246,12 +237,17 @@ uint64_t recording_n_records(const struct recording *r)
 
 uint64_t recording_size(const struct recording *r)
 {
-	return r->size;
+	return r->n_bytes;
 }
 
 bool recording_is_full(const struct recording *r)
 {
 	return r->max_size && r->size + BUFFER_BYTES > r->max_size;
+}
+
+bool recording_rotates(const struct recording *r)
+{
+	return r->files.rotates;
 }
 
 /* --- a look ------------------------------------------------------------------------------- */

@@ -31,15 +31,22 @@ struct recording_options {
 	const char *path;
 	int level;         /* of zstd; 0: blocks are not packed */
 	uint64_t max_size; /* of the file; 0: no limit */
+	bool append;       /* to a recording that is there */
+	uint64_t rotate;   /* bytes of a file, in place of .max_size; 0: there is but one */
+	unsigned keep;     /* files, with .rotate; 0: all */
 };
 
-/*
- * Make the file. One that is there and is a recording is renamed to PATH.old; any other that is not empty is refused (-EEXIST).
- */
+/* Make the file, or open it, as recording_files_open() says. */
 int recording_new(const struct recording_options *options, struct recording **ret_recording,
 		  struct ubp_err *err);
 /* Close it, and free all. NULL is fine. Returns 0, or a negative errno if what was written may not have got there. */
 int recording_close(struct recording *recording, struct ubp_err *err);
+
+/*
+ * Go on in another file, behind recording_add_json(RECORDING_END ...): with .rotate the one that is there gets a number; else it is the one that has
+ * the name now, which may be the same. Info and probes are to be added to it. Once that failed all calls fail.
+ */
+int recording_next_file(struct recording *recording, struct ubp_err *err);
 
 /* A block of JSON, whose reference is taken. NULL: memory is short. */
 int recording_add_json(struct recording *recording, enum recording_kind kind, json_t *json,
@@ -55,10 +62,11 @@ bool recording_add_stop(struct recording *recording, const struct event_record *
 /* @known_until: as in struct recording_look. Writes nothing where there was nothing. */
 int recording_look_end(struct recording *recording, uint64_t known_until, struct ubp_err *err);
 
-/* Records that were kept; bytes of the file. */
+/* Records that were kept, and bytes that were written, in all files. */
 uint64_t recording_n_records(const struct recording *recording);
 uint64_t recording_size(const struct recording *recording);
-/* There is no room for another look below .max_size. */
+/* There is no room for another look below .max_size, or .rotate. */
 bool recording_is_full(const struct recording *recording);
+bool recording_rotates(const struct recording *recording);
 
 #endif

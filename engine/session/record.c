@@ -4,6 +4,7 @@
 #include "engine/session/record.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
@@ -40,29 +41,55 @@ struct stack_address {
 
 struct session_record {
 	struct recording *to;
+	size_t n_files;
 	size_t n_probes;  /* that are in the file */
 	struct map known; /* addresses of stacks that were seen, by a hash */
 	struct stack_address *unnamed;
 	size_t n_unnamed, cap_unnamed, n_named;
 	struct event_record *address; /* a record that has a stack of two entries */
-	uint64_t n_lost;
-	int n; /* of this look */
+	uint64_t
+		known_until; /* records of before that are in files that are done, or in this one */
+	uint64_t n_lost, n_untold;        /* of all files; which no record tells of yet */
+	uint64_t file_records, file_lost; /* .n_lost, and records, when this file was begun */
+	int n;                            /* of this look */
+	bool is_all;                      /* nothing was left for want of room */
 };
 
 /* --- what is in front ---------------------------------------------------------------------- */
 
+/* Which run of the kernel the clock is of. NULL: nothing says so. */
+static char *boot_id(char id[64])
+{
+	FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+
+	if (!f)
+		return NULL;
+	if (fgets(id, 64, f))
+		id[strcspn(id, "\n")] = '\0';
+	else
+		id = NULL;
+	(void)fclose(f);
+	return id;
+}
+
+/* "from_ns": no record of the file is older. */
 static json_t *make_info(const struct ubp_session *s)
 {
+	const struct session_record *r = s->out.record;
 	struct utsname name;
+	char boot[64];
+	uint64_t now = event_clock_now(s->clock);
 
 	if (uname(&name) < 0)
 		return NULL;
-	return json_pack("{s:o, s:s, s:s, s:s, s:i, s:b, s:I, s:I}", "host",
+	return json_pack("{s:o, s:s, s:s, s:s, s:i, s:b, s:I, s:I, s:I, s:s*}", "host",
 			 text_to_json(name.nodename), "kernel", name.release, "machine",
 			 name.machine, "clock", s->opt.clock ? s->opt.clock : "mono", "cpus",
 			 (int)sysconf(_SC_NPROCESSORS_ONLN), "strict", s->opt.strict,
-			 "clock_ns", (json_int_t)event_clock_now(s->clock), "real_ns",
-			 (json_int_t)event_clock_now(CLOCK_KIND_REAL));
+			 "clock_ns", (json_int_t)now, "real_ns",
+			 (json_int_t)event_clock_now(CLOCK_KIND_REAL), "from_ns",
+			 (json_int_t)(r->n_files ? r->known_until : now), "boot",
+			 boot_id(boot));
 }
 
 static int add_probes(struct ubp_session *s, struct session_record *r, struct ubp_err *err)
@@ -86,6 +113,9 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 		.path = options->path,
 		.level = options->level,
 		.max_size = options->max_size,
+		.append = options->append,
+		.rotate = options->rotate,
+		.keep = options->keep,
 	};
 	struct session_record *r;
 	int rc;
@@ -97,7 +127,8 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	if (s->out.counting || s->out.triggers || s->out.sample || s->opt.once)
 		return ubp_fail(err, EINVAL,
 				"what is counted or sampled or has triggers is not recorded");
-	if (s->out.record || options->level < 0 || options->level > 19)
+	if (s->out.record || options->level < 0 || options->level > 19 ||
+	    (options->rotate && options->max_size))
 		return ubp_fail(err, EINVAL, "bad options for a recording");
 	r = calloc(1, sizeof(*r));
 	if (r)
@@ -212,8 +243,10 @@ static bool take(void *ctx, const struct ring_taken *taken)
 		return true;
 	if (taken->n_stack)
 		note_stack(r, record);
-	if (!recording_take(r->to, taken))
+	if (!recording_take(r->to, taken)) {
+		r->is_all = false;
 		return false;
+	}
 	r->n++;
 	return true;
 }
@@ -224,8 +257,10 @@ static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t 
 
 	while ((record = event_queue_peek_until(s->out.queue, mark))) {
 		if (live_tells(s, record)) {
-			if (!recording_add_stop(r->to, record))
+			if (!recording_add_stop(r->to, record)) {
+				r->is_all = false;
 				return false;
+			}
 			if (record->kind == EVENT_LOST)
 				r->n_lost += record->n_lost;
 			else
@@ -237,17 +272,20 @@ static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t 
 	return true;
 }
 
+/* Where there is no room they are told of later. */
 static void add_lost(struct session_record *r, uint64_t n, uint64_t time)
 {
-	struct event_record record = {
-		.size = sizeof(record), .kind = EVENT_LOST, .time = time, .n_lost = n
-	};
+	struct event_record record = { .size = sizeof(record),
+				       .kind = EVENT_LOST,
+				       .time = time };
 
-	if (!n)
+	r->n_untold += n;
+	record.n_lost = r->n_untold;
+	if (!r->n_untold || !recording_add_stop(r->to, &record))
 		return;
-	r->n_lost += n;
+	r->n_lost += r->n_untold;
+	r->n_untold = 0;
 	r->n++;
-	(void)recording_add_stop(r->to, &record);
 }
 
 static void begin_look(struct ubp_session *s, struct session_record *r)
@@ -256,6 +294,14 @@ static void begin_look(struct ubp_session *s, struct session_record *r)
 	double rate = s->out.rings ? ring_set_readings(s->out.rings, readings) : 0;
 
 	recording_look_begin(r->to, readings, rate);
+}
+
+/* The file is full, and there is more. */
+static bool is_time_for_next(const struct ubp_session *s, const struct session_record *r)
+{
+	return recording_rotates(r->to) && recording_is_full(r->to) &&
+	       (event_queue_peek(s->out.queue) ||
+		(s->out.rings && ring_set_has_more(s->out.rings)));
 }
 
 int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill,
@@ -268,7 +314,10 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 
 	*ret_fill = fill;
 	r->n = 0;
-	if (r->n_probes < s->numbers.n)
+	r->is_all = true;
+	if (is_time_for_next(s, r))
+		rc = ubp_record_next(s, err);
+	else if (r->n_probes < s->numbers.n)
 		rc = add_probes(s, r, err);
 	if (rc < 0)
 		return rc;
@@ -282,13 +331,58 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 	}
 	if (!s->tracing.is_there && !event_queue_peek(s->out.queue))
 		add_lost(r, event_queue_take_untold(s->out.queue), event_clock_now(s->clock));
-	rc = recording_look_end(r->to, known, err);
+	if (r->is_all && known != UINT64_MAX && known > r->known_until)
+		r->known_until = known;
+	rc = recording_look_end(r->to, r->is_all ? known : 0, err);
 	if (rc == 0 && fill <= CALM_PERCENT)
 		rc = name_addresses(s, r, NAMES_AT_ONCE, err);
-	return rc < 0 ? rc : r->n;
+	/* What is left finds room in the next file. */
+	return rc < 0 ? rc : r->n + (!r->is_all && recording_rotates(r->to));
 }
 
 /* --- the end ------------------------------------------------------------------------------------- */
+
+/* All that later looks have no need for. */
+static int end_file(struct ubp_session *s, struct session_record *r, struct ubp_err *err)
+{
+	int rc = name_addresses(s, r, SIZE_MAX, err);
+	uint64_t n = recording_n_records(r->to);
+
+	if (rc == 0)
+		rc = recording_add_json(
+			r->to, RECORDING_END,
+			json_pack("{s:I, s:I, s:I}", "records",
+				  (json_int_t)(n - r->file_records), "lost",
+				  (json_int_t)(r->n_lost + r->n_untold - r->file_lost),
+				  "clock_ns", (json_int_t)event_clock_now(s->clock)),
+			err);
+	r->file_records = n;
+	r->file_lost = r->n_lost + r->n_untold;
+	return rc;
+}
+
+/* A file needs nothing of those before it: names are told again. */
+int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
+{
+	struct session_record *r = s->out.record;
+	int rc;
+
+	ubp_err_reset(err);
+	if (!r || !r->to)
+		return ubp_fail(err, EINVAL, "nothing is recorded");
+	rc = end_file(s, r, err);
+	if (rc == 0)
+		rc = recording_next_file(r->to, err);
+	if (rc < 0)
+		return rc;
+	map_free(&r->known);
+	r->known = (struct map){ 0 };
+	r->n_named = 0;
+	r->n_probes = 0;
+	r->n_files++;
+	rc = recording_add_json(r->to, RECORDING_INFO, make_info(s), err);
+	return rc < 0 ? rc : add_probes(s, r, err);
+}
 
 int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
 {
@@ -298,14 +392,7 @@ int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
 	ubp_err_reset(err);
 	if (!r)
 		return ubp_fail(err, EINVAL, "nothing is recorded");
-	rc = name_addresses(s, r, SIZE_MAX, err);
-	if (rc == 0)
-		rc = recording_add_json(r->to, RECORDING_END,
-					json_pack("{s:I, s:I, s:I}", "records",
-						  (json_int_t)recording_n_records(r->to),
-						  "lost", (json_int_t)r->n_lost, "clock_ns",
-						  (json_int_t)event_clock_now(s->clock)),
-					err);
+	rc = end_file(s, r, err);
 	closed = recording_close(r->to, rc < 0 ? &(struct ubp_err){ 0 } : err);
 	r->to = NULL;
 	session_record_free(s);
@@ -322,5 +409,7 @@ uint64_t ubp_record_count(const struct ubp_session *s, uint64_t *ret_bytes)
 
 bool ubp_record_is_full(const struct ubp_session *s)
 {
-	return s->out.record && recording_is_full(s->out.record->to);
+	const struct session_record *r = s->out.record;
+
+	return r && !recording_rotates(r->to) && recording_is_full(r->to);
 }

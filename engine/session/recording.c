@@ -51,7 +51,7 @@ int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 	ubp_err_reset(err);
 	if (!r)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = recording_open(path, &r->reader, err);
+	rc = recording_open(path, 0, &r->reader, err);
 	if (rc < 0) {
 		free(r);
 		return rc;
