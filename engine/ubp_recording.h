@@ -32,6 +32,20 @@ struct ubp_recording;
  */
 int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 		       struct ubp_err *err);
+
+/* How times of files with different clocks are put together. */
+struct ubp_recording_align {
+	/* For each file but the first: what is added to its times. NULL: the first one's clock is that of all, and others go by what CLOCK_REALTIME was when each began. */
+	const int64_t *ns;
+};
+
+/*
+ * The same of several files, of hosts and runs, merged by time. Their clocks must be the same (of one boot of one host, and the same .clock): -EINVAL; or @align
+ * is not NULL. All are looked through first; then only those are open whose time has come.
+ */
+int ubp_recording_open_all(const char *const *paths, size_t n,
+			   const struct ubp_recording_align *align,
+			   struct ubp_recording **ret_recording, struct ubp_err *err);
 void ubp_recording_free(struct ubp_recording *recording); /* NULL is fine */
 
 /*
@@ -45,8 +59,12 @@ int ubp_recording_read(struct ubp_recording *recording, ubp_event_fn *fn, void *
 int ubp_recording_sink(struct ubp_recording *recording, const struct ubp_sink_options *options,
 		       struct ubp_sink **ret_sink, struct ubp_err *err);
 
+/* The host that recorded an event, where @recording has events of several; else NULL. */
+const char *ubp_event_host(const struct ubp_event *event);
+
 /* What is known of the recording. Strings are the recording's; what is not in the file is NULL or 0. */
 struct ubp_recording_info {
+	const char *path;
 	const char *host, *kernel, *machine, *clock;
 	bool strict;            /* strings of events are as the kernel prints them */
 	uint64_t clock_ns;      /* when it began, by that clock ... */
@@ -55,14 +73,21 @@ struct ubp_recording_info {
 	uint64_t records, lost; /* what was recorded, then */
 };
 
+/* Of several: host, kernel, machine, clock and beginning are those of the first; the rest is of all together. */
 void ubp_recording_info(const struct ubp_recording *recording,
 			struct ubp_recording_info *ret_info);
+/* Of one of them, in order of time. A file to which others were appended is several. */
+size_t ubp_recording_n_parts(const struct ubp_recording *recording);
+void ubp_recording_part_info(const struct ubp_recording *recording, size_t i,
+			     struct ubp_recording_info *ret_info);
 
 /* What could not be read so far; all of it behind the last event. */
 struct ubp_recording_damage {
 	uint64_t bytes,
 		blocks;   /* of the file, and how many blocks there were, as far as is known */
 	uint64_t records; /* that make no sense */
+	uint64_t
+		files; /* of a rotated recording, that are not there, between others that are */
 };
 
 void ubp_recording_damage(const struct ubp_recording *recording,

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "cli/common/message.h"
+#include "cli/common/signals.h"
 #include "engine/base/err.h"
 #include "engine/ubp_record.h"
 
@@ -25,6 +26,8 @@ int record_begin(struct ubp_session *session, const struct record_options *o, bo
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
+	if (o->path)
+		signals_hold_writes();
 	if (o->path && ubp_record(session, &opt, &err) < 0)
 		return cli_error_record(&err);
 	return CLI_OK;

@@ -74,3 +74,13 @@ void signals_no_pipe(void)
 	(void)signal(SIGPIPE, SIG_IGN);
 	(void)signal(SIGXFSZ, SIG_IGN);
 }
+
+void signals_hold_writes(void)
+{
+	sigset_t set;
+
+	sigemptyset(&set);
+	sigaddset(&set, SIGPIPE);
+	sigaddset(&set, SIGXFSZ);
+	(void)sigprocmask(SIG_BLOCK, &set, NULL);
+}

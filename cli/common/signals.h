@@ -40,4 +40,7 @@ void signals_no_stop(void);
 /* For what only prints: a write into a closed pipe, or past a limit, just fails. */
 void signals_no_pipe(void);
 
+/* The same from now on until signals_open(), which does so, too: for who writes before, and a command of ours is not to inherit it. */
+void signals_hold_writes(void);
+
 #endif

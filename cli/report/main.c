@@ -37,26 +37,36 @@ static void on_event(void *ctx, const struct ubp_event *event)
 
 /* --- what is said of the file -------------------------------------------------------------- */
 
-static void tell_info(struct report *r)
+static void tell_part(struct report *r, const struct ubp_recording_info *info)
 {
-	struct ubp_recording_info info;
 	char when[64] = "an unknown time";
 	struct tm tm;
-	time_t t;
+	time_t t = (time_t)(info->real_ns / 1000000000);
 
-	ubp_recording_info(r->recording, &info);
-	t = (time_t)(info.real_ns / 1000000000);
-	if (info.real_ns && gmtime_r(&t, &tm))
+	if (info->real_ns && gmtime_r(&t, &tm))
 		(void)strftime(when, sizeof(when), "%Y-%m-%d %H:%M:%S UTC", &tm);
 	output_line(&r->out, "recorded on %s (%s, Linux %s), from %s",
-		    info.host ? info.host : "an unknown host",
-		    info.machine ? info.machine : "unknown machine",
-		    info.kernel ? info.kernel : "unknown", when);
-	if (info.is_whole)
-		output_line(&r->out, "%" PRIu64 " events, %" PRIu64 " lost", info.records,
-			    info.lost);
+		    info->host ? info->host : "an unknown host",
+		    info->machine ? info->machine : "unknown machine",
+		    info->kernel ? info->kernel : "unknown", when);
+	if (info->is_whole)
+		output_line(&r->out, "%" PRIu64 " events, %" PRIu64 " lost", info->records,
+			    info->lost);
 	else
 		output_line(&r->out, "recording did not end as it should");
+}
+
+static void tell_info(struct report *r)
+{
+	size_t n = ubp_recording_n_parts(r->recording);
+	struct ubp_recording_info info;
+
+	for (size_t i = 0; i < n; i++) {
+		ubp_recording_part_info(r->recording, i, &info);
+		if (n > 1)
+			output_line(&r->out, "%s:", info.path);
+		tell_part(r, &info);
+	}
 }
 
 /* Returns CLI_OK, or CLI_FAILED: not all could be read. */
@@ -71,6 +81,13 @@ static int tell_damage(const struct report *r)
 	if (!info.is_whole)
 		cli_warn(NULL, "recording did not end as it should: the last events may be "
 			       "missing");
+	if (damage.files) {
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " file%s of a rotated recording %s missing",
+			       damage.files, damage.files == 1 ? "" : "s",
+			       damage.files == 1 ? "is" : "are");
+		cli_warn(NULL, text);
+	}
 	if (!damage.bytes && !damage.blocks && !damage.records)
 		return CLI_OK;
 	(void)snprintf(text, sizeof(text),
@@ -124,13 +141,15 @@ static int print(struct report *r)
 
 static int report(const struct report_options *opt)
 {
+	struct ubp_recording_align align = { .ns = opt->shifts };
 	struct report r = { .opt = opt };
 	struct ubp_err err;
 	int status;
 
 	ubp_err_reset(&err);
 	signals_no_pipe();
-	if (ubp_recording_open(opt->files[0], &r.recording, &err) < 0)
+	if (ubp_recording_open_all(opt->files, opt->n_files, opt->is_aligned ? &align : NULL,
+				   &r.recording, &err) < 0)
 		return cli_error_record(&err);
 	if (output_open(&r.out, opt->output, &err) < 0) {
 		ubp_recording_free(r.recording);

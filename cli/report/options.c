@@ -33,6 +33,34 @@ static int add_file(void *into, const char *word)
 	return CLI_OK;
 }
 
+/* "-1.5,+0.000001": seconds, for each file but the first. */
+static int set_align(void *into, const char *arg)
+{
+	struct report_options *o = into;
+
+	o->is_aligned = true;
+	free(o->shifts);
+	o->shifts = NULL;
+	o->n_shifts = 0;
+	for (const char *p = arg; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+		char seconds[32];
+		uint64_t ns = 0;
+		size_t sign = *p == '-' || *p == '+', len = strcspn(p + sign, ",");
+
+		(void)snprintf(seconds, sizeof(seconds), "%.*s", (int)(len < 31 ? len : 31),
+			       p + sign);
+		if (strspn(seconds, "0.") != strlen(seconds) || !len)
+			if (!cli_seconds(seconds, &ns) || ns > INT64_MAX || len > 30)
+				return cli_usage_error("--align takes seconds, one for each "
+						       "FILE but the first, not '%s'",
+						       arg);
+		if (VEC_FIT(o->shifts, o->n_shifts + 1) < 0)
+			return cli_error("out of memory");
+		o->shifts[o->n_shifts++] = *p == '-' ? -(int64_t)ns : (int64_t)ns;
+	}
+	return CLI_OK;
+}
+
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct report_options, member)
 
 static const struct cli_option table[] = {
@@ -41,7 +69,10 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form, .help = "a JSON object for each event, a line each" },
 	{ 0, "folded", .choose = set_form,
 	  .help = "count equal stacks, a line each, for flame graphs" },
-	{ 0, "info", FLAG(info), .help = "only tell where and when FILE was recorded" },
+	{ 0, "info", FLAG(info), .help = "only tell where and when each FILE was recorded" },
+	{ 0, "align", "SECS[,SECS]", .is_attached = true, .set = set_align,
+	  .help = "put FILEs of different hosts and boots together by what time of day it\n"
+		  "was; or add so many seconds to the times of each FILE but the first" },
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write to FILE" },
 	{ 'h', "help", FLAG(help), .help = "print this" },
@@ -49,10 +80,11 @@ static const struct cli_option table[] = {
 };
 
 static const struct cli_syntax syntax = {
-	.usage = "[OPTION]... FILE\n"
-		 "\n"
-		 "Print what uprobe --record or usdt --record has written to FILE, in order of "
-		 "time.\n",
+	.usage =
+		"[OPTION]... FILE...\n"
+		"\n"
+		"Print what uprobe --record or usdt --record has written to FILEs, in order of "
+		"time.\n",
 	.about = "  uprobe --record trace.ubp 'p:libc:malloc size=%di' -- ls\n"
 		 "  ubp-report trace.ubp\n"
 		 "  ubp-report --json trace.ubp | jq .args.size\n",
@@ -65,8 +97,11 @@ static int check(const struct report_options *o)
 {
 	if (!o->n_files)
 		return cli_usage_error("no file is given");
-	if (o->n_files > 1)
-		return cli_usage_error("one file at a time");
+	if (o->n_shifts && o->n_shifts != o->n_files - 1)
+		return cli_usage_error(
+			"--align has seconds for each FILE but the first: %zu of "
+			"them, not %zu",
+			o->n_files - 1, o->n_shifts);
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
 	return CLI_OK;
@@ -100,4 +135,5 @@ int report_options_parse(int argc, char **argv, struct report_options *o, bool *
 void report_options_free(struct report_options *o)
 {
 	free(o->files);
+	free(o->shifts);
 }

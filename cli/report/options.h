@@ -6,12 +6,17 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "engine/ubp_sink.h"
 
 struct report_options {
 	const char **files;
 	size_t n_files;
+	bool is_aligned; /* --align: */
+	int64_t *
+		shifts; /* what is added to the times of each file but the first; NULL: by CLOCK_REALTIME */
+	size_t n_shifts;
 	struct ubp_sink_form form;
 	const char *output; /* NULL: standard output */
 	bool help, version, header, info;

@@ -155,12 +155,23 @@ static bool is_arg_sane(const struct spec_arg *arg, size_t fixed)
 	       type->bit_width + type->bit_offset <= 8 * type->size;
 }
 
+/* Names of events and arguments are printed as they are, also as JSON and on terminals: no definition has others than these. */
+static bool take_name(const json_t *json, const char *key, char *to, size_t room)
+{
+	if (!take_text(json, key, to, room) || !*to)
+		return false;
+	for (; *to; to++)
+		if (*to <= ' ' || *to >= 0x7f || *to == '"' || *to == '\\')
+			return false;
+	return true;
+}
+
 static bool arg_of_json(const json_t *json, size_t fixed, struct spec_arg *arg)
 {
 	const json_t *names = json_object_get(json, "names");
 	uint64_t size, at, count, bits, bit;
 
-	if (!take_text(json, "name", arg->name, sizeof(arg->name)) ||
+	if (!take_name(json, "name", arg->name, sizeof(arg->name)) ||
 	    !take_text(json, "text", arg->text, sizeof(arg->text)) ||
 	    !take_format(json, &arg->type) || !take_number(json, "size", 8, &size) ||
 	    !take_number(json, "at", EVENT_DATA_MAX, &at) ||
@@ -189,8 +200,8 @@ static bool fill_probe(const json_t *json, struct spec_probe *probe, uint64_t *r
 
 	if (!take_text(json, "kind", kind, sizeof(kind)) ||
 	    !probe_kind_by_letter(kind[0], &probe->kind) ||
-	    !take_text(json, "group", probe->group, sizeof(probe->group)) ||
-	    !take_text(json, "event", probe->event, sizeof(probe->event)) ||
+	    !take_name(json, "group", probe->group, sizeof(probe->group)) ||
+	    !take_name(json, "event", probe->event, sizeof(probe->event)) ||
 	    !take_number(json, "number", UINT32_MAX, ret_number) ||
 	    !take_number(json, "fixed", EVENT_DATA_MAX, &fixed) || !path || n > SPEC_ARGS_MAX)
 		return false;

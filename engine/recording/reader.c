@@ -15,24 +15,23 @@
 #include "engine/recording/probe_json.h"
 #include "engine/recording/reader_priv.h"
 
-static int check_head(const struct recording_reader *r, struct ubp_err *err)
+static int check_head(struct recording_reader *r, struct ubp_err *err)
 {
-	struct recording_head head;
-	int rc = reader_head(r, r->begin, &head, err);
+	int rc = reader_head(r, r->begin, &r->head, err);
 
 	if (rc < 0)
 		return rc;
 	if (rc == 0)
 		return ubp_fail(err, EINVAL, "%s is no recording", r->path);
-	if (head.order != RECORDING_ORDER)
+	if (r->head.order != RECORDING_ORDER)
 		return ubp_fail(err, EINVAL,
 				"%s was recorded on a machine with another order of bytes",
 				r->path);
-	if (head.version != RECORDING_VERSION)
+	if (r->head.version != RECORDING_VERSION)
 		return ubp_fail(
 			err, EINVAL,
 			"%s has version %u of the format: this program reads version %d",
-			r->path, head.version, RECORDING_VERSION);
+			r->path, r->head.version, RECORDING_VERSION);
 	return 0;
 }
 
@@ -105,6 +104,12 @@ void recording_reader_free(struct recording_reader *r)
 	free(r);
 }
 
+void recording_id(const struct recording_reader *r, uint64_t *ret_id, uint64_t *ret_part)
+{
+	*ret_id = r->head.id;
+	*ret_part = r->head.part;
+}
+
 const json_t *recording_info(const struct recording_reader *r)
 {
 	return r->info;
@@ -154,7 +159,7 @@ static int take_next_look(struct recording_reader *r, struct ubp_err *err)
 	return 0;
 }
 
-int recording_next(struct recording_reader *r, const struct event_record **ret_record,
+int recording_next(struct recording_reader *r, struct event_record **ret_record,
 		   struct ubp_err *err)
 {
 	while (!reader_take_record(r)) {

@@ -29,6 +29,8 @@ int recording_open(const char *path, uint64_t at, struct recording_reader **ret_
 uint64_t recording_next_at(const struct recording_reader *reader);
 void recording_reader_free(struct recording_reader *reader); /* NULL is fine */
 
+/* Which recording it is of, and which of its files. */
+void recording_id(const struct recording_reader *reader, uint64_t *ret_id, uint64_t *ret_part);
 /* What the blocks of these kinds say; NULL: there is none. */
 const json_t *recording_info(const struct recording_reader *reader);
 const json_t *recording_end(const struct recording_reader *reader);
@@ -44,10 +46,10 @@ const json_t *recording_name(const struct recording_reader *reader, uint32_t map
 			     uint64_t vaddr, bool is_first);
 
 /*
- * The next record, until the next call: 1. At the end: 0. Its probe is there, its size is right; its data may be anything, as that of a
+ * The next record, the caller's until the next call: 1. At the end: 0. Its probe is there, its size is right; its data may be anything, as that of a
  * process is. -ENOMEM, -EIO.
  */
-int recording_next(struct recording_reader *reader, const struct event_record **ret_record,
+int recording_next(struct recording_reader *reader, struct event_record **ret_record,
 		   struct ubp_err *err);
 
 /* What could not be read so far. */

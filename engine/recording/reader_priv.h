@@ -46,6 +46,7 @@ struct reader_source {
 struct recording_reader {
 	int fd;
 	char *path;
+	struct recording_head head;
 	uint64_t begin;     /* of the recording in the file: its head */
 	uint64_t file_size; /* its end: that of the file, or the head of the next one */
 	bool has_next;

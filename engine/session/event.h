@@ -28,9 +28,10 @@ struct ubp_event {
 	struct event_texts *texts;
 	const struct event_record *record;
 	const struct spec_probe
-		*spec;   /* the definition that was hit, or what stands for it; NULL: a gap */
-	bool is_made;    /* a trigger made it */
-	uint64_t weight; /* ubp_event_weight() */
+		*spec;    /* the definition that was hit, or what stands for it; NULL: a gap */
+	bool is_made;     /* a trigger made it */
+	uint64_t weight;  /* ubp_event_weight() */
+	const char *host; /* ubp_event_host() */
 };
 
 /* Of a hit, or a gap. */

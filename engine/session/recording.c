@@ -10,13 +10,13 @@
 
 #include "engine/base/err.h"
 #include "engine/recording/frame_json.h"
-#include "engine/recording/reader.h"
+#include "engine/recording/merge.h"
 #include "engine/session/event.h"
 #include "engine/session/sink.h"
 #include "engine/sink/value.h"
 
 struct ubp_recording {
-	struct recording_reader *reader;
+	struct recording_merge *merge;
 	struct event_texts texts;
 	struct sink_resolver resolver;
 };
@@ -27,8 +27,7 @@ static size_t resolve(void *ctx, const struct event_record *record, size_t i,
 	const struct ubp_recording *r = ctx;
 	uint64_t vaddr = sink_stack_entry(record, i);
 
-	return frames_of_json(recording_name(r->reader, record->maps, vaddr, i == 0), vaddr,
-			      frames);
+	return frames_of_json(recording_merge_name(r->merge, vaddr, i == 0), vaddr, frames);
 }
 
 static const struct spec_probe *next_probe(void *ctx, unsigned *at)
@@ -44,14 +43,30 @@ static const struct spec_probe *next_probe(void *ctx, unsigned *at)
 int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 		       struct ubp_err *err)
 {
-	struct ubp_recording *r = calloc(1, sizeof(*r));
+	return ubp_recording_open_all(&path, 1, NULL, ret_recording, err);
+}
+
+int ubp_recording_open_all(const char *const *paths, size_t n,
+			   const struct ubp_recording_align *align,
+			   struct ubp_recording **ret_recording, struct ubp_err *err)
+{
+	struct recording_merge_options options = {
+		.align = !align      ? RECORDING_ALIGN_NOT
+			 : align->ns ? RECORDING_ALIGN_BY
+				     : RECORDING_ALIGN_REAL,
+		.ns = align ? align->ns : NULL,
+	};
+	struct ubp_recording *r;
 	struct ubp_recording_info info;
 	int rc;
 
 	ubp_err_reset(err);
+	if (!n)
+		return ubp_fail(err, EINVAL, "no file is given");
+	r = calloc(1, sizeof(*r));
 	if (!r)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = recording_open(path, 0, &r->reader, err);
+	rc = recording_merge_open(paths, n, &options, &r->merge, err);
 	if (rc < 0) {
 		free(r);
 		return rc;
@@ -60,7 +75,7 @@ int ubp_recording_open(const char *path, struct ubp_recording **ret_recording,
 	r->texts.probes = (struct sink_probes){ next_probe, r };
 	ubp_recording_info(r, &info);
 	r->texts.escape = !info.strict;
-	r->texts.resolver = recording_has_names(r->reader) ? &r->resolver : NULL;
+	r->texts.resolver = recording_merge_has_names(r->merge) ? &r->resolver : NULL;
 	*ret_recording = r;
 	return 0;
 }
@@ -69,7 +84,7 @@ void ubp_recording_free(struct ubp_recording *r)
 {
 	if (!r)
 		return;
-	recording_reader_free(r->reader);
+	recording_merge_free(r->merge);
 	sink_buf_free(&r->texts.line);
 	sink_buf_free(&r->texts.arg);
 	free(r);
@@ -82,10 +97,11 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 	int n = 0, rc = 0;
 
 	ubp_err_reset(err);
-	while (n < most && (rc = recording_next(r->reader, &event.record, err)) > 0) {
+	while (n < most && (rc = recording_merge_next(r->merge, &event.record, err)) > 0) {
 		event.spec = event.record->kind == EVENT_HIT
-				     ? recording_probe(r->reader, event.record->probe)
+				     ? recording_merge_probe(r->merge, event.record->probe)
 				     : NULL;
+		event.host = recording_merge_host(r->merge);
 		fn(ctx, &event);
 		n++;
 	}
@@ -103,11 +119,13 @@ static uint64_t number(const json_t *json, const char *key)
 	return (uint64_t)json_integer_value(json_object_get(json, key));
 }
 
-void ubp_recording_info(const struct ubp_recording *r, struct ubp_recording_info *ret_info)
+static void fill_info(const struct recording_merge_part *part,
+		      struct ubp_recording_info *ret_info)
 {
-	const json_t *info = recording_info(r->reader), *end = recording_end(r->reader);
+	const json_t *info = part->info, *end = part->end;
 
 	*ret_info = (struct ubp_recording_info){
+		.path = part->path,
 		.host = json_string_value(json_object_get(info, "host")),
 		.kernel = json_string_value(json_object_get(info, "kernel")),
 		.machine = json_string_value(json_object_get(info, "machine")),
@@ -121,12 +139,45 @@ void ubp_recording_info(const struct ubp_recording *r, struct ubp_recording_info
 	};
 }
 
+size_t ubp_recording_n_parts(const struct ubp_recording *r)
+{
+	return recording_merge_n_parts(r->merge);
+}
+
+void ubp_recording_part_info(const struct ubp_recording *r, size_t i,
+			     struct ubp_recording_info *ret_info)
+{
+	struct recording_merge_part part = recording_merge_part(r->merge, i);
+
+	fill_info(&part, ret_info);
+}
+
+void ubp_recording_info(const struct ubp_recording *r, struct ubp_recording_info *ret_info)
+{
+	struct ubp_recording_info other;
+
+	ubp_recording_part_info(r, 0, ret_info);
+	for (size_t i = 1; i < ubp_recording_n_parts(r); i++) {
+		ubp_recording_part_info(r, i, &other);
+		ret_info->strict &= other.strict;
+		ret_info->is_whole &= other.is_whole;
+		ret_info->records += other.records;
+		ret_info->lost += other.lost;
+	}
+}
+
 void ubp_recording_damage(const struct ubp_recording *r,
 			  struct ubp_recording_damage *ret_damage)
 {
 	struct recording_damage damage;
+	uint64_t n_files;
 
-	recording_damage(r->reader, &damage);
-	*ret_damage =
-		(struct ubp_recording_damage){ damage.bytes, damage.blocks, damage.records };
+	recording_merge_damage(r->merge, &damage, &n_files);
+	*ret_damage = (struct ubp_recording_damage){ damage.bytes, damage.blocks,
+						     damage.records, n_files };
+}
+
+const char *ubp_event_host(const struct ubp_event *e)
+{
+	return e->host;
 }

@@ -125,6 +125,7 @@ const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 	sink->sink->opt.resolver = sink->texts->resolver;
 	sink->text.len = 0;
 	sink->sink->weight = event->weight;
+	sink->sink->host = event->host;
 	sink_record(sink->sink, &sink->text, event->spec, event->record);
 	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
 	return given(sink, ret_len);

@@ -133,6 +133,10 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 	if (!record->n_stack)
 		return;
 	folded->stack.len = 0;
+	if (sink->host) {
+		add_name(&folded->stack, sink->host, strlen(sink->host));
+		sink_buf_add(&folded->stack, ";", 1);
+	}
 	sink_folded_stack(&folded->stack, record, sink->opt.resolver);
 	if (folded->stack.data)
 		count(folded, folded->stack.data, folded->stack.len,

@@ -278,21 +278,33 @@ static void add_stack(struct sink_buf *buf, const struct event_record *record,
 	sink_buf_add(buf, "]", 1);
 }
 
-static void add_lost(struct sink_buf *buf, uint64_t n)
+static void add_host(struct sink_buf *buf, const char *host)
 {
-	sink_buf_printf(buf, "{\"lost\":%" PRIu64 "}\n", n);
+	if (host)
+		add_text_member(buf, ",\"host\":", host, strlen(host));
+}
+
+static void add_lost(struct sink_buf *buf, uint64_t n, const char *host)
+{
+	sink_buf_printf(buf, "{\"lost\":%" PRIu64, n);
+	add_host(buf, host);
+	sink_buf_add(buf, "}\n", 2);
 }
 
 static void add_line(struct sink_buf *buf, const struct spec_probe *probe,
 		     const struct event_record *record, const struct sink_resolver *resolver,
-		     uint64_t weight)
+		     const struct sink *sink)
 {
+	uint64_t weight = sink ? sink->weight : 0;
+
 	if (record->kind == EVENT_LOST) {
-		add_lost(buf, record->n_lost);
+		add_lost(buf, record->n_lost, sink ? sink->host : NULL);
 		return;
 	}
 	add_head(buf, probe, record);
 	add_args(buf, probe, record);
+	if (sink)
+		add_host(buf, sink->host);
 	if (weight)
 		sink_buf_printf(buf, ",\"weight\":%" PRIu64, weight);
 	if (record->n_stack)
@@ -303,7 +315,7 @@ static void add_line(struct sink_buf *buf, const struct spec_probe *probe,
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_resolver *resolver)
 {
-	add_line(buf, probe, record, resolver, 0);
+	add_line(buf, probe, record, resolver, NULL);
 }
 
 /* --- as a way to print -------------------------------------------------------- */
@@ -311,13 +323,13 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		  const struct event_record *record)
 {
-	add_line(to, probe, record, sink->opt.resolver, sink->weight);
+	add_line(to, probe, record, sink->opt.resolver, sink);
 }
 
 static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 {
 	(void)sink;
-	add_lost(to, n);
+	add_lost(to, n, NULL);
 }
 
 const struct sink_kind sink_json = {

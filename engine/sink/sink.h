@@ -39,6 +39,7 @@ struct sink {
 	const struct sink_kind *kind;
 	struct sink_options opt;
 	uint64_t weight;   /* of the next event, where hits are sampled; 0: they are not */
+	const char *host;  /* of the next event, where there are several; else NULL */
 	uint64_t n_untold; /* lost events that the text does not tell of */
 	bool is_short;     /* memory was short: the text is not whole */
 };

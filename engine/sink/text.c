@@ -320,12 +320,27 @@ static void begin(struct sink *sink, struct sink_buf *to)
 		sink_text_header(to, 0, 0, sink->opt.n_cpus);
 }
 
+static void add_host(struct sink_buf *to, const char *host)
+{
+	size_t len = strlen(host);
+	char *text = sink_buf_room(to, ESCAPE_BYTE_MAX * len + 2);
+
+	if (!text)
+		return;
+	text = escape_put(text, host, len);
+	*text++ = ':';
+	*text++ = ' ';
+	sink_buf_end(to, text);
+}
+
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		  const struct event_record *record)
 {
 	struct sink_text_options opt = { .escape = sink->opt.escape,
 					 .resolver = sink->opt.resolver };
 
+	if (sink->host)
+		add_host(to, sink->host);
 	sink_text_line(to, probe, record, &opt);
 }
 

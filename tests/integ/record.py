@@ -12,20 +12,10 @@ import sys
 import tempfile
 import time
 
-UPROBE, USDT, REPORT, FIXTURES = (os.environ[v] for v in ("UPROBE", "USDT", "UBP_REPORT", "FIXTURES"))
-WAIT = int(os.environ.get("TIMEOUT", "60"))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib"))
+from recordings import FIXTURES, REPORT, UPROBE, USDT, WAIT, fail, run  # noqa: E402
+
 FILE = "record.ubp"
-
-
-def fail(why):
-    sys.exit(f"record.py: {why}")
-
-
-def run(*argv, status=0, words="\n\n"):
-    done = subprocess.run(argv, input=words, capture_output=True, text=True, errors="surrogateescape", check=False, timeout=WAIT)
-    if done.returncode != status:
-        fail(f"{' '.join(argv)}: ended with {done.returncode}, not {status}\n{done.stderr}")
-    return done
 
 
 def record(*argv, by=UPROBE, words="\n\n"):

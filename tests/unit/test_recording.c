@@ -194,7 +194,7 @@ static bool read_recording(struct got *got)
 {
 	unsigned next[N_THREADS] = { 0 };
 	struct recording_reader *reader;
-	const struct event_record *e;
+	struct event_record *e;
 	uint64_t time = 0;
 	struct ubp_err err;
 	bool is_late = got->is_late;
@@ -412,7 +412,7 @@ static void believes_no_block(void **state)
 	for (unsigned round = 0; round < 4000; round++) {
 		struct recording_block block;
 		struct recording_reader *reader;
-		const struct event_record *e;
+		struct event_record *e;
 		uint8_t *copy = malloc(len);
 		struct ubp_err err;
 
