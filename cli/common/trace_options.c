@@ -11,7 +11,6 @@
 
 #include "cli/common/control.h"
 #include "cli/common/message.h"
-#include "cli/common/triggers.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
@@ -327,11 +326,11 @@ static const struct cli_option table[] = {
 		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
-	{ 0, "trigger", "TEXT", .set = triggers_add,
+	{ 0, "trigger", "TEXT", .set = trigger_add,
 	  .help = "what is done at hits of the definition before it, in the language of\n"
 		  "the kernel's event triggers: hist:keys=..., traceoff if ...;\n"
 		  "repeatable; histograms are printed at the end" },
-	{ 0, "synthetic", "TEXT", .set = triggers_add_synthetic,
+	{ 0, "synthetic", "TEXT", .set = trigger_add_synthetic,
 	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
 	{ 0, "follow", FLAG(who.follow),

@@ -14,6 +14,7 @@
 #include "cli/common/option.h"
 #include "cli/common/record.h"
 #include "cli/common/tally.h"
+#include "cli/common/trigger.h"
 #include "engine/ubp.h"
 #include "engine/ubp_sink.h"
 
@@ -34,19 +35,6 @@ struct trace_definition {
 struct exclude_options {
 	const char **v; /* NULL-ended; NULL: none */
 	size_t n;
-};
-
-/* --trigger, behind its definition. */
-struct trigger_option {
-	size_t definition; /* its number */
-	const char *text;
-};
-
-struct trigger_options {
-	struct trigger_option *v;
-	size_t n;
-	const char **synthetic; /* --synthetic */
-	size_t n_synthetic;
 };
 
 /* -l: what is to be listed. */
@@ -87,7 +75,7 @@ struct budget_options {
 struct to_options {
 	const char *output;           /* -o: as text; NULL: standard output */
 	struct record_options record; /* as they are */
-	bool append;                  /* to what is in either file, which is opened anew at SIGHUP */
+	bool append; /* to what is in either file, which is opened anew at SIGHUP */
 };
 
 /* Whose hits are traced. */

@@ -13,34 +13,9 @@
 #include "engine/base/err.h"
 #include "engine/base/hash.h"
 #include "engine/base/map.h"
-#include "engine/base/vec.h"
 #include "engine/ubp_trigger.h"
 
 #define NAME_ROOM 160
-
-int triggers_add(void *into, const char *arg)
-{
-	struct trace_options *o = into;
-	struct trigger_options *t = &o->triggers;
-
-	if (o->n_definitions == 0)
-		return cli_usage_error("a trigger comes after the definition it is for");
-	if (VEC_FIT(t->v, t->n + 1) < 0)
-		return cli_error("out of memory");
-	t->v[t->n++] =
-		(struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
-	return CLI_OK;
-}
-
-int triggers_add_synthetic(void *into, const char *arg)
-{
-	struct trigger_options *t = &((struct trace_options *)into)->triggers;
-
-	if (VEC_FIT(t->synthetic, t->n_synthetic + 1) < 0)
-		return cli_error("out of memory");
-	t->synthetic[t->n_synthetic++] = arg;
-	return CLI_OK;
-}
 
 /* GROUP:EVENT of probe @i. */
 static void name_event(struct ubp_session *session, size_t i, char name[NAME_ROOM])

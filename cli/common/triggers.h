@@ -10,9 +10,6 @@ struct output;
 struct trace_options;
 struct ubp_session;
 
-/* As .set of struct cli_option, for a struct that begins with trace_options. */
-int triggers_add(void *into, const char *arg);
-int triggers_add_synthetic(void *into, const char *arg);
 /* All definitions have been added. CLI_OK, or said what is wrong. */
 int triggers_write(struct ubp_session *session, const struct trace_options *o);
 /* The histograms of all events. */

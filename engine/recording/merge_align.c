@@ -51,9 +51,9 @@ static bool same_clock(const struct merge_part *a, const struct merge_part *b)
 		return false;
 	if (name && strcmp(name, "real") == 0)
 		return true;
-	if (!same(merge_host(a), merge_host(b)))
-		return false;
-	return boot && other ? strcmp(boot, other) == 0 : apart + NEAR_NS < 2 * NEAR_NS;
+	if (boot && other)
+		return strcmp(boot, other) == 0;
+	return same(merge_host(a), merge_host(b)) && apart + NEAR_NS < 2 * NEAR_NS;
 }
 
 /* The first part with the same clock: what lies between clocks is read off there, for all that have it. */

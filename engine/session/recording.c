@@ -35,8 +35,8 @@ static const struct spec_probe *next_probe(void *ctx, unsigned *at)
 	const struct ubp_recording *r = ctx;
 	const struct spec_probe *probe = NULL;
 
-	while (!probe && *at < recording_n_probes(r->reader))
-		probe = recording_probe(r->reader, (*at)++);
+	while (!probe && *at < recording_merge_n_probes(r->merge))
+		probe = recording_merge_probe(r->merge, (*at)++);
 	return probe;
 }
 

@@ -203,7 +203,7 @@ def bad():
             ([UPROBE, "--record", "x", "--json", definition], 2, "--record keeps events, which ubp-report prints: it excludes --json and --folded"),
             ([UPROBE, "--record", "x", "--count", definition], 2, "it excludes --count, --hist and --sum"),
             ([UPROBE, "--record", "x", "-n", "3", definition], 2, "it excludes -n"),
-            ([UPROBE, "--compress", definition], 2, "--compress and --max-size are for --record"),
+            ([UPROBE, "--compress", definition], 2, "--compress, --max-size and --rotate are for --record"),
             ([UPROBE, "--record", "x", "--compress=20", definition], 2, "--compress takes a level from 1 to 19, not '20'"),
             ([UPROBE, "--record", "x", "--max-size", "1x", definition], 2, "--max-size takes bytes, from 8MiB, as 100MiB or 2GiB, not '1x'"),
             ([UPROBE, "--record", "/nowhere/x", definition], 1, "cannot create /nowhere/x: No such file or directory"),

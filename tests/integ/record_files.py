@@ -125,6 +125,31 @@ def part_of(to, name):
         return [int(line.split("i=")[1]) for line in f if "i=" in line]
 
 
+def has_hosts():
+    """Of several hosts: each event says whose it is."""
+    if os.geteuid() != 0 or subprocess.run(["unshare", "-u", "true"], check=False).returncode:
+        print("hosts were not tried: there is no namespace for their names")
+        return
+    for host in ("one", "two"):
+        run("unshare", "-u", "sh", "-c", f'hostname {host} && exec "$@"', "sh", UPROBE, "--record", f"of.{host}", "-e", TICK, "--", THREADS, "1", "3")
+    for options, here in (((), ["one: "] * 3 + ["two: "] * 3), (("--json",), ['"host":"one"'] * 3 + ['"host":"two"'] * 3)):
+        lines = run(REPORT, *options, "of.two", "of.one").stdout.splitlines()
+        if len(lines) != len(here) or not all(word in line for word, line in zip(here, lines)):
+            fail(f"hosts {options}: {lines}")
+    if "host" in run(REPORT, "--json", "of.one").stdout:
+        fail("a host is told where there is but one")
+    if "recorded on one" not in run(REPORT, "--info", "of.two", "of.one").stdout:
+        fail("--info of two")
+    shifted = run(REPORT, "--align=-1000", "of.one", "of.two").stdout.splitlines()
+    if [line[:4] for line in shifted] != ["two:"] * 3 + ["one:"] * 3:
+        fail(f"--align=-1000: {shifted}")
+    for argv, text in ((["--align=1,2", "of.one", "of.two"], "--align has seconds for each FILE but the first: 1 of them, not 2"),
+                       (["--align=x", "of.one", "of.two"], "--align takes seconds, one for each FILE but the first, not 'x'"),
+                       (["--align=1", "of.one"], "0 of them, not 1")):
+        if text not in run(REPORT, *argv, status=2).stderr:
+            fail(f"{argv}")
+
+
 # --- what takes no more ------------------------------------------------------------------------------
 
 def limit_files():
@@ -221,6 +246,6 @@ def bad():
             fail(f"{argv}: {done.stderr}")
 
 
-for case in (bad, rotates, appends, reopens, fails_clearly, goes_into_a_pipe, is_taken, is_killed):
+for case in (bad, rotates, appends, reopens, has_hosts, fails_clearly, goes_into_a_pipe, is_taken, is_killed):
     case()
 print("ok")

@@ -25,6 +25,7 @@
 #include "engine/spec/table.h"
 #include "tests/unit/spec_fixture.h"
 
+#define N_OF(v)   (sizeof(v) / sizeof((v)[0]))
 #define N_LOOKS   4
 #define N_RECORDS 10 /* of each thread and look */
 #define N_THREADS 3
@@ -301,6 +302,36 @@ static void keeps_probes_and_names(void **state)
 	spec_table_free(table);
 }
 
+/* Names are printed as they are: what a terminal, or a reader of JSON, would take for something else is in none. */
+static void takes_no_odd_names(void **state)
+{
+	static const char *const names[] = { "",    "a b", "a\r",     "\x1b[31m",
+					     "a\"", "\\",  "\xc2\x9b" };
+	struct spec_table *table = make_table();
+	static const char *const keys[] = { "group", "event", "name" };
+	struct spec_probe *probe;
+	struct ubp_err err;
+	unsigned number;
+
+	(void)state;
+	ubp_err_reset(&err);
+	for (size_t i = 0; i < N_OF(names) * N_OF(keys); i++) {
+		json_t *json = probe_to_json(0, spec_table_probe(table, 0));
+		const char *key = keys[i % N_OF(keys)];
+		json_t *of = strcmp(key, "name") == 0
+				     ? json_array_get(json_object_get(json, "args"), 0)
+				     : json;
+
+		assert_int_equal(probe_of_json(json, &number, &probe, &err), 0);
+		probe_of_json_free(probe);
+		assert_int_equal(
+			json_object_set_new(of, key, json_string(names[i / N_OF(keys)])), 0);
+		assert_int_equal(probe_of_json(json, &number, &probe, &err), -EINVAL);
+		json_decref(json);
+	}
+	spec_table_free(table);
+}
+
 /* --- damage --------------------------------------------------------------------------------- */
 
 static uint8_t *load(size_t *ret_len)
@@ -374,8 +405,37 @@ static void is_read_up_to_where_it_ends(void **state)
 	free(bytes);
 }
 
-/* A byte that is another one costs its block, and is told. */
-static void a_changed_byte_costs_a_block(void **state)
+/* Is it in the head of a block? There each bit counts for itself. */
+static bool is_in_head(const uint8_t *bytes, size_t len, size_t at)
+{
+	size_t begin = sizeof(struct recording_head);
+
+	while (begin + sizeof(struct recording_block) <= len) {
+		struct recording_block block;
+
+		memcpy(&block, bytes + begin, sizeof(block));
+		if (at < begin + sizeof(block))
+			return at >= begin;
+		begin += sizeof(block) + block.stored + block_padding(block.stored);
+	}
+	return false;
+}
+
+static void check_flipped(const uint8_t *bytes, size_t len)
+{
+	struct got got = { 0 };
+
+	store(bytes, len);
+	assert_true(read_recording(&got));
+	if (got.rings == n_rings(N_LOOKS) && !got.damage.bytes && !got.damage.is_cut)
+		return; /* what fills up to 8 bytes */
+	assert_true(got.damage.bytes || got.damage.is_cut);
+	assert_true(got.rings == n_rings(N_LOOKS) || got.rings == 0 ||
+		    got.rings >= n_rings(N_LOOKS - 1) - N_THREADS);
+}
+
+/* A bit that is another one costs its block, and is told. */
+static void a_changed_bit_costs_a_block(void **state)
 {
 	uint8_t *bytes;
 	size_t len;
@@ -384,17 +444,14 @@ static void a_changed_byte_costs_a_block(void **state)
 	write_recording(0);
 	bytes = load(&len);
 	for (size_t at = sizeof(struct recording_head); at < len; at++) {
-		struct got got = { 0 };
+		bool is_head = is_in_head(bytes, len, at);
 
-		bytes[at] ^= 0x40;
-		store(bytes, len);
-		bytes[at] ^= 0x40;
-		assert_true(read_recording(&got));
-		if (got.rings == n_rings(N_LOOKS) && !got.damage.bytes && !got.damage.is_cut)
-			continue; /* what fills up to 8 bytes */
-		assert_true(got.damage.bytes || got.damage.is_cut);
-		assert_true(got.rings == n_rings(N_LOOKS) || got.rings == 0 ||
-			    got.rings >= n_rings(N_LOOKS - 1) - N_THREADS);
+		for (unsigned bit = is_head ? 0 : at % 8; bit < (is_head ? 8 : at % 8 + 1);
+		     bit++) {
+			bytes[at] ^= (uint8_t)(1 << bit);
+			check_flipped(bytes, len);
+			bytes[at] ^= (uint8_t)(1 << bit);
+		}
 	}
 	free(bytes);
 }
@@ -507,9 +564,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(reads_what_was_written, make_path, drop_path),
 		cmocka_unit_test_setup_teardown(keeps_probes_and_names, make_path, drop_path),
+		cmocka_unit_test(takes_no_odd_names),
 		cmocka_unit_test_setup_teardown(is_read_up_to_where_it_ends, make_path,
 						drop_path),
-		cmocka_unit_test_setup_teardown(a_changed_byte_costs_a_block, make_path,
+		cmocka_unit_test_setup_teardown(a_changed_bit_costs_a_block, make_path,
 						drop_path),
 		cmocka_unit_test_setup_teardown(believes_no_block, make_path, drop_path),
 		cmocka_unit_test_setup_teardown(has_time_go_forwards, make_path, drop_path),

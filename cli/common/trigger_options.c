@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* --trigger and --synthetic as they are typed. */
+
+#include "cli/common/message.h"
+#include "cli/common/trace_options.h"
+#include "engine/base/vec.h"
+
+int trigger_add(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+	struct trigger_options *t = &o->triggers;
+
+	if (o->n_definitions == 0)
+		return cli_usage_error("a trigger comes after the definition it is for");
+	if (VEC_FIT(t->v, t->n + 1) < 0)
+		return cli_error("out of memory");
+	t->v[t->n++] =
+		(struct trigger_option){ .definition = o->n_definitions - 1, .text = arg };
+	return CLI_OK;
+}
+
+int trigger_add_synthetic(void *into, const char *arg)
+{
+	struct trigger_options *t = &((struct trace_options *)into)->triggers;
+
+	if (VEC_FIT(t->synthetic, t->n_synthetic + 1) < 0)
+		return cli_error("out of memory");
+	t->synthetic[t->n_synthetic++] = arg;
+	return CLI_OK;
+}
