@@ -12,6 +12,7 @@
 #include "engine/plant/leftover.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -117,6 +118,21 @@ static int put_hijacked_back(struct adoption *a, struct plant_space *ps)
 	return -left.code;
 }
 
+/*
+ * Areas of another version of ours. As long as their guard is the handler of SIGTRAP, probes may stand that lead to it, and a ubp may
+ * live that records there: nothing is to be changed beside them. Without it they are memory that nobody uses.
+ */
+static int of_other_version(const struct tracee *t, struct ubp_err *err)
+{
+	if (!(task_caught(t->tid) & TASK_SIG_BIT(SIGTRAP)))
+		return 0;
+	return ubp_fail(
+		err, EBUSY,
+		"process %d has probes of another version of ubp, which was killed or is "
+		"there still: only that version can take them out",
+		(int)t->process->pid);
+}
+
 static int adopt(const struct held *held, const struct maps *maps, unsigned *n_removed,
 		 struct ubp_err *err)
 {
@@ -126,12 +142,13 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 	struct plant_space *ps = space->plant;
 	struct adoption a = { .tracer = tracer, .space = space, .maps = maps, .tid = t->tid };
 	int pid = (int)t->process->pid;
+	bool is_other;
 	pid_t other;
 	int rc;
 
-	a.vaddr = leftover_find(space, maps, &a.head);
+	a.vaddr = leftover_find(space, maps, &a.head, &is_other);
 	if (!a.vaddr)
-		return 0;
+		return is_other ? of_other_version(t, err) : 0;
 	other = recording_in(&a);
 	if (other)
 		return ubp_fail(err, EBUSY,

@@ -37,6 +37,7 @@ static bool read_head(const struct space *space, const struct maps *maps, uint64
 	const struct guard_head *h = ret_head;
 	uint64_t table_end;
 
+	ret_head->magic = 0;
 	if (!m || !m->exec || m->write || m->shared || m->ino || vaddr % PAGE ||
 	    mem_peek(&space->mem, vaddr, ret_head, sizeof(*ret_head)) != sizeof(*ret_head))
 		return false;
@@ -49,10 +50,11 @@ static bool read_head(const struct space *space, const struct maps *maps, uint64
 	return h->used >= table_end && h->used <= h->len && h->used % UBP_SLOT_SIZE == 0;
 }
 
-/* The first area of those that were left, or 0. Neighbours look like one mapping. */
+/* Neighbours look like one mapping. */
 uint64_t leftover_find(const struct space *space, const struct maps *maps,
-		       struct guard_head *ret_head)
+		       struct guard_head *ret_head, bool *ret_other)
 {
+	*ret_other = false;
 	for (size_t i = 0; i < maps->n; i++) {
 		uint64_t at = maps->v[i].start;
 
@@ -61,6 +63,8 @@ uint64_t leftover_find(const struct space *space, const struct maps *maps,
 				return at;
 			at += ret_head->len;
 		}
+		*ret_other |= ret_head->magic == UBP_GUARD_MAGIC &&
+			      ret_head->version != UBP_GUARD_VERSION;
 	}
 	return 0;
 }

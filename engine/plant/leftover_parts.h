@@ -58,9 +58,9 @@ struct adoption {
 /* Others in the way of a key in a map of ours: the target may have chosen its keys so. */
 #define LEFTOVER_KEY_LOOKS 1024
 
-/* The first area of those that were left, or 0. */
+/* The first area of those that were left, or 0. *ret_other: there is one of another version, of which no more is known. */
 uint64_t leftover_find(const struct space *space, const struct maps *maps,
-		       struct guard_head *ret_head);
+		       struct guard_head *ret_head, bool *ret_other);
 /* What map_put_within() has returned, with LEFTOVER_KEY_LOOKS: -ELOOP says that the target has chosen its keys. 0 or
  * -errno. */
 int leftover_noted(struct adoption *a, int rc);
