@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # An engine folder may include itself, the folders before it in this order, and
 # arch/arch.h (rooms that handle stopped threads: arch/host.h too).
-order='base spec os elf files symbols code dwarf event fetch calls sink tally trigger recording trace space define returns plant stack hit session'
+order='base spec os elf files symbols code dwarf event fetch calls picture sink tally trigger recording trace space define returns plant stack hit session'
 # The rooms that say what the public interface says, divided by |.
 public='session'
 rc=0 seen=' '

@@ -27,7 +27,8 @@ extern "C" {
 struct ubp_sink_form {
 	const char *
 		name; /* "text": as the kernel's tracer prints; "json": an object for each event;
-			   * "folded": equal stacks counted, at the end */
+			   * "folded": equal stacks counted, at the end; "html": a page to look at, "flame" and "heat":
+			   * a flame graph and a heat map, as SVG, at the end */
 	bool is_data;     /* for programs: no other line may stand between what it gives */
 	bool has_header;  /* it can begin with one: ubp_sink_options.header */
 	bool needs_stack; /* it prints stacks and nothing else: see ubp_options.stack */

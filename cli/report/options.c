@@ -69,6 +69,10 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form, .help = "a JSON object for each event, a line each" },
 	{ 0, "folded", .choose = set_form,
 	  .help = "count equal stacks, a line each, for flame graphs" },
+	{ 0, "html", .choose = set_form,
+	  .help = "a page to look at in a browser: flame graph, heat map, timeline, events" },
+	{ 0, "flame", .choose = set_form, .help = "a flame graph of calls, or of stacks, as SVG" },
+	{ 0, "heat", .choose = set_form, .help = "latencies over time as a heat map, as SVG" },
 	{ 0, "info", FLAG(info), .help = "only tell where and when each FILE was recorded" },
 	{ 0, "align", "SECS[,SECS]", .is_attached = true, .set = set_align,
 	  .help = "put FILEs of different hosts and boots together by what time of day it\n"

@@ -19,9 +19,10 @@ struct ubp_session;
 struct event_texts {
 	bool escape; /* strings of targets; else they are raw */
 	const struct sink_resolver
-		*resolver;         /* names for stacks; NULL: they are printed as they are */
-	struct sink_probes probes; /* that events may be of */
-	struct sink_buf line, arg; /* what was asked last */
+		*resolver;          /* names for stacks; NULL: they are printed as they are */
+	struct sink_probes probes;  /* that events may be of */
+	struct picture_about about; /* where they come from */
+	struct sink_buf line, arg;  /* what was asked last */
 };
 
 struct ubp_event {

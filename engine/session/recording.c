@@ -75,6 +75,8 @@ int ubp_recording_open_all(const char *const *paths, size_t n,
 	r->texts.probes = (struct sink_probes){ next_probe, r };
 	ubp_recording_info(r, &info);
 	r->texts.escape = !info.strict;
+	r->texts.about = (struct picture_about){ info.host, info.kernel, info.machine,
+						 info.clock_ns, info.real_ns };
 	r->texts.resolver = recording_merge_has_names(r->merge) ? &r->resolver : NULL;
 	*ret_recording = r;
 	return 0;

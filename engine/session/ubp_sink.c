@@ -44,6 +44,7 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 	struct sink_options opt = {
 		.resolver = texts->resolver,
 		.probes = texts->probes.next ? &texts->probes : NULL,
+		.about = texts->about.host ? &texts->about : NULL,
 		.escape = !options->raw,
 		.header = options->header,
 		/* Files are read for that. */
@@ -54,6 +55,8 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 	*ret_sink = NULL;
 	if (!kind)
 		return ubp_fail(err, EINVAL, "there is no form '%s' of output", options->form);
+	if (kind->missing && kind->missing())
+		return ubp_fail(err, ENOSYS, "--%s: %s", kind->name, kind->missing());
 	sink = calloc(1, sizeof(*sink));
 	if (!sink)
 		return ubp_fail(err, ENOMEM, "out of memory");

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded };
+static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded, &sink_html, &sink_flame, &sink_heat };
 
 const struct sink_kind *sink_kind_find(const char *name)
 {

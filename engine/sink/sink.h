@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "engine/event/record.h"
+#include "engine/picture/picture.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/spec/spec.h"
@@ -29,9 +30,10 @@ struct sink_probes {
 struct sink_options {
 	const struct sink_resolver *resolver; /* names for stacks; NULL: addresses */
 	const struct sink_probes *probes; /* to be asked when the first record comes; or NULL */
-	bool escape;                      /* what is printed raw else: see sink_text_options */
-	bool header;                      /* a line or more in front, where there are any */
-	unsigned n_cpus;                  /* for that header */
+	const struct picture_about *about; /* where the trace comes from; or NULL */
+	bool escape;                       /* what is printed raw else: see sink_text_options */
+	bool header;                       /* a line or more in front, where there are any */
+	unsigned n_cpus;                   /* for that header */
 };
 
 /* One trace that is printed. A way that keeps more begins a structure of its own with it. */
@@ -54,6 +56,8 @@ struct sink_kind {
 	bool has_header;  /* sink_options.header means something */
 	bool needs_stack; /* without stacks it prints nothing */
 	size_t size;      /* of the structure that begins with struct sink */
+	/* Why this program does not have it; it returns NULL: it does. NULL: so does any program. */
+	const char *(*missing)(void);
 	void (*begin)(struct sink *sink, struct sink_buf *to);
 	void (*event)(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		      const struct event_record *record);
@@ -62,7 +66,8 @@ struct sink_kind {
 	void (*free)(struct sink *sink); /* what the structure owns; NULL: nothing */
 };
 
-extern const struct sink_kind sink_text, sink_json, sink_folded;
+extern const struct sink_kind sink_text, sink_json, sink_folded, sink_html, sink_flame,
+	sink_heat;
 
 /* The row of a name; NULL: there is none. */
 const struct sink_kind *sink_kind_find(const char *name);
