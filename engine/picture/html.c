@@ -227,8 +227,8 @@ static void put_told(struct out *out, const struct picture *p)
 		p->cube.n_dropped + p->calls.cube.n_dropped + p->stacks.cube.n_dropped;
 
 	out_printf(out,
-		   ",\"told\":{\"events\":\"of %" PRIu64
-		   " runs of %u events one\",\"slices\":%" PRIu64 ",\"warnings\":[",
+		   ",\"told\":{\"events\":\"one of each %" PRIu64
+		   " runs of %u events\",\"slices\":%" PRIu64 ",\"warnings\":[",
 		   UINT64_C(1) << p->events.every_log2, KEPT_RUN, p->kept_calls.n_all);
 	if (p->n_lost)
 		warn(&w, "", p->n_lost,

@@ -3,10 +3,10 @@
 
 // Threads, a lane each: how much there is in a strip, calls as slices below it, events alone as ticks. Drag to select a time.
 
-import { BOTTOM, LEFT, RIGHT, TimeScale, dragging, drawTimeAxis, timeKey, timeLabel } from './time.js';
+import { BOTTOM, LEFT, TimeScale, dragging, drawTimeAxis, timeKey, timeLabel } from './time.js';
 import { byId, css, fitCanvas, fmtCount, fmtNs, hideTip, inkOn, keyColour, showTip } from './util.js';
 
-const STRIP = 14, ROW = 17, GAP = 7, MOST_LANES = 100, MOST_ROWS = 16;
+const LABEL = 27, STRIP = 14, ROW = 17, GAP = 7, MOST_LANES = 100, MOST_ROWS = 16;
 
 export class TimelineView {
 	constructor(model) {
@@ -65,7 +65,7 @@ export class TimelineView {
 		let y = 4;
 		for (const lane of this.lanes) {
 			lane.y = y;
-			lane.height = STRIP + Math.max(lane.rows, lane.ticks.length ? 0.4 : 0) * ROW + GAP;
+			lane.height = Math.max(STRIP + Math.max(lane.rows, lane.ticks.length ? 0.5 : 0) * ROW, LABEL) + GAP;
 			y += lane.height;
 		}
 		const g = fitCanvas(this.canvas, width, Math.max(y, 40)), scale = this.scale = new TimeScale(this.model.window(), width);
@@ -123,7 +123,7 @@ export class TimelineView {
 				continue;
 			last = x;
 			g.fillStyle = keyColour(events.key[i]);
-			g.fillRect(x, y, 1.5, 6);
+			g.fillRect(x, y, 2, 8);
 		}
 	}
 
@@ -203,4 +203,3 @@ export class TimelineView {
 		this.draw();
 	}
 }
-export { LEFT, RIGHT };
