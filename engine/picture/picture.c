@@ -59,11 +59,27 @@ static uint16_t key_of(struct picture *p, const struct spec_probe *probe)
 	return (uint16_t)at;
 }
 
+/* What a thread is called: "HOST name" where there are several. */
+static uint32_t thread_name(struct picture *p, const struct event_record *record)
+{
+	char buf[ESCAPE_BYTE_MAX * (SPEC_NAME_MAX + 1 + sizeof(record->comm))], *end = buf;
+
+	if (p->host) {
+		end = escape_put(end, p->host, strnlen(p->host, SPEC_NAME_MAX));
+		*end++ = ' ';
+	}
+	end = escape_put(end, record->comm, strnlen(record->comm, sizeof(record->comm)));
+	return names_find(&p->names, buf, (size_t)(end - buf));
+}
+
 static uint16_t thread_of(struct picture *p, const struct event_record *record)
 {
 	uint64_t id = (uint64_t)(uint32_t)record->pid << 32 | (uint32_t)record->tid;
-	uintptr_t at = (uintptr_t)map_get(&p->threads.by_id, id);
+	uintptr_t at;
 
+	if (p->host)
+		id ^= hash_text(1, p->host);
+	at = (uintptr_t)map_get(&p->threads.by_id, id);
 	if (!at) {
 		at = p->threads.n;
 		if (at >= PICTURE_THREADS_MAX ||
@@ -73,8 +89,7 @@ static uint16_t thread_of(struct picture *p, const struct event_record *record)
 		p->threads.v[p->threads.n++] =
 			(struct picture_thread){ .pid = record->pid, .tid = record->tid };
 	}
-	p->threads.v[at].name =
-		escaped_name(p, record->comm, strnlen(record->comm, sizeof(record->comm)));
+	p->threads.v[at].name = thread_name(p, record);
 	return (uint16_t)at;
 }
 
@@ -234,6 +249,11 @@ int picture_add(struct picture *p, const struct spec_probe *probe,
 	p->n_events++;
 	count(p, &event, record, weight);
 	return kept_events_wants(&p->events) ? keep(p, &event, probe, record) : 0;
+}
+
+void picture_host(struct picture *p, const char *host)
+{
+	p->host = host;
 }
 
 void picture_lost(struct picture *p, uint64_t n)

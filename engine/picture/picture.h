@@ -45,6 +45,8 @@ int picture_add_probe(struct picture *picture, const struct spec_probe *probe);
 /* A record, which stands for @weight hits (0: for itself). Gaps too, of which @probe may be NULL. 0, or -ENOMEM: it is not in. */
 int picture_add(struct picture *picture, const struct spec_probe *probe,
 		const struct event_record *record, uint64_t weight);
+/* The host that the next records come from, where there are several; NULL: there is one. Until the next call it is the caller's. */
+void picture_host(struct picture *picture, const char *host);
 /* @n events were lost, which no record tells of. */
 void picture_lost(struct picture *picture, uint64_t n);
 /* Nothing comes any more: once, before what follows. */

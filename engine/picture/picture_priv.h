@@ -73,6 +73,7 @@ struct picture {
 	uint32_t *nodes; /* of the paths of .pairs: nodes of .calls */
 	size_t n_nodes, cap_nodes;
 	struct picture_call now;
+	const char *host; /* of the next record */
 	uint64_t first_ns, last_ns; /* of the records' clock */
 	uint64_t n_events, n_lost;
 	bool is_weighted, is_begun;

@@ -82,7 +82,9 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 	struct picture_sink *p = of(sink);
 
 	(void)to;
-	if (!begun(p) || picture_add(p->picture, probe, record, sink->weight) < 0)
+	if (begun(p))
+		picture_host(p->picture, sink->host);
+	if (!p->picture || picture_add(p->picture, probe, record, sink->weight) < 0)
 		sink->is_short = true;
 }
 
