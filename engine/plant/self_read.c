@@ -6,7 +6,6 @@
 #include <elf.h>
 #include <errno.h>
 #include <sys/ptrace.h>
-#include <time.h>
 
 #include "arch/arch.h"
 #include "arch/detour_parts.h"
@@ -17,16 +16,14 @@
 #include "engine/os/maps.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/outside.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/sigaction.h"
-#include "engine/returns/stack_words.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/thread.h"
 #include "engine/space/uprobe.h"
-#include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
-#include "engine/trace/hold.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
@@ -152,116 +149,20 @@ const char *self_read_why_unseen(struct plant *plant, const struct held *held)
 
 /* --- each thread is out of all detours once ------------------------------------------------- */
 
-#define TRIES    50
-#define PAUSE_NS 200000
-#define STOPS    64
-
-struct outside {
-	struct space *space;
-	struct maps maps;
-	bool is_inside; /* the thread that is looked at */
-};
-
 /* In what may have looked at a range. Who is at its trap has nothing left to read. */
-static bool is_inside(const struct space *space, uint64_t pc)
+static bool is_inside(const void *ctx, const struct space *space, uint64_t pc)
 {
 	const struct site *site = plant_site_of_slot(space, pc);
 	const struct site_jump *jump;
 	uint64_t at;
 
+	(void)ctx;
 	jump = site ? jump_at(site, pc, &at) : NULL;
 	return jump && at >= jump->detour.copy.len && !jump_has_trap(space->plant, pc) &&
 	       !jump_has_trap(space->plant, pc - 1);
 }
 
-static void note_word(void *ctx, uint64_t word)
-{
-	struct outside *o = ctx;
-
-	o->is_inside |= is_inside(o->space, word);
-}
-
-/* It may come back to one from a signal's handler, too. */
-static void look_at(struct outside *o, struct tracee *t, uint64_t pc, uint64_t sp)
-{
-	o->is_inside = is_inside(o->space, pc);
-	if (!o->is_inside && maps_at(&o->maps, sp) &&
-	    stack_words(&o->maps, &o->space->mem, t->tid, sp, o->space->arch->addr_size,
-			note_word, o))
-		t->probes->is_outside = !o->is_inside;
-}
-
-/* hold_look_fn */
-static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
-{
-	if (!t->probes->is_outside)
-		look_at(ctx, t, pc, sp);
-	return t->probes->is_outside;
-}
-
-static void look_at_held(struct outside *o)
-{
-	const struct ubp_arch *arch = o->space->arch;
-
-	for (struct tracee *t = NULL; (t = space_next(o->space, t));) {
-		struct ubp_regs regs;
-
-		if (!t->probes->is_outside && t->held && hold_get_regs(t, &regs) == 0)
-			look_at(o, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp]);
-	}
-}
-
-static bool all_outside(const struct space *space)
-{
-	for (const struct tracee *t = NULL; (t = space_next(space, t));)
-		if (!t->probes->is_outside)
-			return false;
-	return true;
-}
-
-static void read_maps(struct outside *o)
-{
-	const struct tracee *t = space_next(o->space, NULL);
-	struct ubp_err ignored;
-
-	maps_free(&o->maps);
-	if (t)
-		(void)maps_read(t->tid, &o->maps, &ignored);
-}
-
-static bool pass(struct tracer *tracer, struct outside *o)
-{
-	read_maps(o);
-	hold_look(tracer, o->space, look_at_sleeper, o);
-	if (!all_outside(o->space)) {
-		(void)hold_rest(tracer, o->space, JUMP_HOLD_MS);
-		read_maps(o);
-		look_at_held(o);
-		hold_end(tracer, o->space, NULL);
-	}
-	hold_forget_looks(o->space);
-	return all_outside(o->space);
-}
-
-/* Who has come since was born outside. */
-static bool wait_until_outside(struct tracer *tracer, struct space *space)
-{
-	const struct timespec pause = { .tv_nsec = PAUSE_NS };
-	struct outside o = { .space = space };
-	bool all = false;
-
-	for (struct tracee *t = NULL; (t = space_next(space, t));)
-		t->probes->is_outside = false;
-	for (int i = 0; i < TRIES && !all && space_next(space, NULL); i++) {
-		if (i) {
-			(void)nanosleep(&pause, NULL);
-			tracer_poll(tracer, STOPS);
-		}
-		all = pass(tracer, &o);
-	}
-	maps_free(&o.maps);
-	return all;
-}
+static const struct outside_question detours = { .is_inside = is_inside, .asks_stacks = true };
 
 /*
  * Who began before the ranges were gone may put one into a cell again. So all cells are emptied once more when everybody was
@@ -273,7 +174,7 @@ int self_read_begin(struct tracer *tracer, struct process *p)
 
 	for (int i = 0; i < 2; i++) {
 		rings_distrust(space->plant);
-		if (!wait_until_outside(tracer, space) || !space->plant)
+		if (!outside_wait(tracer, space, &detours))
 			return -EAGAIN;
 	}
 	rings_let_read(space->plant);

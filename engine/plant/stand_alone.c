@@ -17,6 +17,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
+#include "engine/plant/bell_way.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/gate_page.h"
 #include "engine/plant/guard_state.h"
@@ -276,6 +277,14 @@ void stand_alone_refuse(struct process *p)
 
 int stand_alone_settle(struct tracer *tracer, struct process *p)
 {
+	struct space *space = p->space;
+	uint64_t pid = (uint64_t)p->pid;
+	int rc = bell_ways_wait(tracer, space);
+
+	if (rc < 0)
+		return rc;
+	if (map_get(&tracer->processes, pid) != p || p->space != space)
+		return -ESRCH;
 	return p->probes->reads ? self_read_begin(tracer, p) : 0;
 }
 

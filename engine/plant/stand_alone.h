@@ -47,8 +47,8 @@ int stand_alone_prepare(struct plant *plant, const struct held *held,
 int stand_alone_announce(const struct process *p);
 
 /*
- * Behind that: none of its detours is in the middle of a load that may fault later. It may be gone, or have executed a program, when this returns. 0, or
- * -EAGAIN: a thread did not leave its detour.
+ * Behind that: none of its threads is between a bell that was silent and its call, and no detour is in the middle of a load that may fault later. It may
+ * be gone, or have executed a program, when this returns. 0; -EAGAIN: a thread did not get on; -ENOMEM.
  */
 int stand_alone_settle(struct tracer *tracer, struct process *p);
 

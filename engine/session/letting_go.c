@@ -127,9 +127,6 @@ static int let_go_begun(struct ubp_session *s, struct process *p, const struct a
 {
 	int rc = drain(s, p);
 
-	/* One may have been stopped behind a bell that was silent, in front of its fork(). */
-	if (rc == 0 && session_follows_children(s))
-		rc = drain(s, p);
 	if (rc == 0)
 		rc = settle(s, p);
 	if (rc == 0)
@@ -272,6 +269,13 @@ static void tell_in_vain(struct ubp_session *s, const struct process *p)
 	p->probes->rang_in_vain = true;
 }
 
+/* It has ended while it was alone. */
+static void forget_ended(struct ubp_session *s, struct process *p)
+{
+	tell_in_vain(s, p);
+	alone_forget(&s->tracer, p);
+}
+
 /* It runs another program: as if it had just been attached to. */
 static void take_executed(struct ubp_session *s, struct process *p)
 {
@@ -305,7 +309,7 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 
 	spare_use(&s->spare);
 	if (alone_look(&s->tracer, p) == ALONE_ENDED) {
-		alone_forget(&s->tracer, p);
+		forget_ended(s, p);
 		return true;
 	}
 	rc = alone_end(&s->tracer, p, &err);
@@ -319,7 +323,7 @@ static bool take_back(struct ubp_session *s, struct process *p, struct ubp_err *
 		stand_alone_end(&s->tracer, p);
 		tell_in_vain(s, p);
 	} else if (alone_look(&s->tracer, p) == ALONE_ENDED) {
-		alone_forget(&s->tracer, p);
+		forget_ended(s, p);
 	} else {
 		*ret_err = err;
 		return false;
@@ -365,7 +369,7 @@ static void look_after(struct ubp_session *s)
 			continue;
 		switch (alone_look(&s->tracer, p)) {
 		case ALONE_ENDED:
-			alone_forget(&s->tracer, p);
+			forget_ended(s, p);
 			break;
 		case ALONE_EXECUTED:
 			take_executed(s, p);

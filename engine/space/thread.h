@@ -51,7 +51,7 @@ struct thread_probes {
 	uint64_t good_mask; /* the signal mask at a hit behind which the guard was in place */
 	bool has_good_mask; /* .good_mask is known */
 	uint64_t open_mask; /* .trap_opened: the other signals that it had blocked */
-	bool is_outside; /* of all detours, at some time since that was asked (plant/self_read.c) */
+	bool is_outside; /* of all detours, at some time since that was asked (plant/outside.h) */
 	bool trap_opened;        /* it had SIGTRAP blocked, and we have unblocked it */
 	uint64_t thread_pointer; /* when it was looked at last; 0: never */
 	/* Registers it had at its last trap, if it was let go on from there; pc 0: it was not. */

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/plant/outside.h"
+
+#include <time.h>
+
+#include "arch/arch.h"
+#include "engine/base/err.h"
+#include "engine/os/maps.h"
+#include "engine/plant/bell.h"
+#include "engine/plant/jump_priv.h"
+#include "engine/returns/stack_words.h"
+#include "engine/space/space.h"
+#include "engine/space/thread.h"
+#include "engine/trace/dispatch.h"
+#include "engine/trace/hold.h"
+#include "engine/trace/process.h"
+#include "engine/trace/tracer.h"
+
+#define TRIES    50
+#define PAUSE_NS 200000
+#define STOPS    64
+
+struct outside {
+	const struct outside_question *question;
+	struct space *space;
+	struct maps maps; /* where stacks are asked about */
+	bool is_inside;   /* the thread that is looked at */
+};
+
+static bool is_inside(const struct outside *o, uint64_t pc)
+{
+	return o->question->is_inside(o->question->ctx, o->space, pc);
+}
+
+static void note_word(void *ctx, uint64_t word)
+{
+	struct outside *o = ctx;
+
+	o->is_inside |= is_inside(o, word);
+}
+
+/* It may come back to one from a signal's handler, too. */
+static void look_at(struct outside *o, struct tracee *t, uint64_t pc, uint64_t sp)
+{
+	o->is_inside = is_inside(o, pc);
+	if (!o->is_inside && !o->question->asks_stacks)
+		t->probes->is_outside = true;
+	else if (!o->is_inside && maps_at(&o->maps, sp) &&
+		 stack_words(&o->maps, &o->space->mem, t->tid, sp, o->space->arch->addr_size,
+			     note_word, o))
+		t->probes->is_outside = !o->is_inside;
+}
+
+/* hold_look_fn */
+static bool look_at_sleeper(void *ctx, struct tracee *t, uint64_t pc, uint64_t sp)
+{
+	if (!t->probes->is_outside)
+		look_at(ctx, t, pc, sp);
+	return t->probes->is_outside;
+}
+
+static void look_at_held(struct outside *o)
+{
+	const struct ubp_arch *arch = o->space->arch;
+
+	for (struct tracee *t = NULL; (t = space_next(o->space, t));) {
+		struct ubp_regs regs;
+
+		if (!t->probes->is_outside && t->held && hold_get_regs(t, &regs) == 0)
+			look_at(o, t, regs.r[arch->reg.pc], regs.r[arch->reg.sp]);
+	}
+}
+
+static bool all_outside(const struct space *space)
+{
+	for (const struct tracee *t = NULL; (t = space_next(space, t));)
+		if (!t->probes->is_outside)
+			return false;
+	return true;
+}
+
+static void read_maps(struct outside *o)
+{
+	const struct tracee *t = space_next(o->space, NULL);
+	struct ubp_err ignored;
+
+	maps_free(&o->maps);
+	if (t && o->question->asks_stacks)
+		(void)maps_read(t->tid, &o->maps, &ignored);
+}
+
+static bool pass(struct tracer *tracer, struct outside *o)
+{
+	read_maps(o);
+	hold_look(tracer, o->space, look_at_sleeper, o);
+	if (!all_outside(o->space)) {
+		(void)hold_rest(tracer, o->space, JUMP_HOLD_MS);
+		read_maps(o);
+		look_at_held(o);
+		hold_end(tracer, o->space, NULL);
+	}
+	hold_forget_looks(o->space);
+	return all_outside(o->space);
+}
+
+static bool is_in_vain(const struct space *space)
+{
+	return !space->plant || space_is_shared(space) || bell_waits(space->plant);
+}
+
+/* Who has come since was born outside. */
+bool outside_wait(struct tracer *tracer, struct space *space,
+		  const struct outside_question *question)
+{
+	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	struct outside o = { .question = question, .space = space };
+	bool all = false;
+
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		t->probes->is_outside = false;
+	for (int i = 0; i < TRIES && !all && !is_in_vain(space) && space_next(space, NULL);
+	     i++) {
+		if (i) {
+			(void)nanosleep(&pause, NULL);
+			tracer_poll(tracer, STOPS);
+		}
+		all = pass(tracer, &o);
+	}
+	maps_free(&o.maps);
+	return all && !is_in_vain(space);
+}
