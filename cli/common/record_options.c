@@ -64,6 +64,8 @@ int record_check(const struct trace_options *o)
 {
 	const char *other = o->to.output                 ? "-o"
 			    : o->form.is_data            ? "--json and --folded"
+			    : o->to.pictures.flame       ? "--flame"
+			    : o->to.pictures.heat        ? "--heat"
 			    : o->header                  ? "-H"
 			    : o->ends.count              ? "-n"
 			    : o->triggers.n              ? "--trigger"

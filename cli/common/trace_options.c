@@ -372,6 +372,11 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "flame", "FILE", .set = pictures_set_flame,
+	  .help = "at the end, a flame graph of stacks or calls to FILE: .svg, or .html for\n"
+		  "a page with more views" },
+	{ 0, "heat", "FILE", .set = pictures_set_heat,
+	  .help = "the same with latencies over time as a heat map" },
 	{ 0, "record", "FILE", .set = record_set_path,
 	  .help = "write the events to FILE as they are, for ubp-report" },
 	{ 0, "compress", "LEVEL", .is_attached = true, .set = record_set_level,
@@ -522,6 +527,10 @@ int trace_options_check(const struct trace_options *o)
 	if (tally_is_wanted(&o->tally) && o->triggers.n)
 		return cli_usage_error("hits that are counted are no events: --trigger "
 				       "excludes --count, --hist and --sum");
+	if (tally_is_wanted(&o->tally) && (o->to.pictures.flame || o->to.pictures.heat))
+		return cli_usage_error(
+			"hits that are counted are no events: --flame and --heat "
+			"exclude --count, --hist and --sum");
 	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);

@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "cli/common/option.h"
+#include "cli/common/pictures.h"
 #include "cli/common/record.h"
 #include "cli/common/tally.h"
 #include "cli/common/trigger.h"
@@ -73,8 +74,9 @@ struct budget_options {
 
 /* Where events go. */
 struct to_options {
-	const char *output;           /* -o: as text; NULL: standard output */
-	struct record_options record; /* as they are */
+	const char *output;              /* -o: as text; NULL: standard output */
+	struct record_options record;    /* as they are */
+	struct picture_options pictures; /* at the end, beside that */
 	bool append; /* to what is in either file, which is opened anew at SIGHUP */
 };
 

@@ -25,6 +25,7 @@
 #include "cli/common/control.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
+#include "cli/common/pictures.h"
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
 #include "cli/common/triggers.h"
@@ -41,6 +42,7 @@ struct run {
 	struct ubp_session *session;
 	struct output out;
 	struct ubp_sink *sink;
+	struct pictures pictures;
 	int signal_fd;
 	struct control control;
 	uint64_t deadline_ns; /* 0: none */
@@ -185,6 +187,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		return;
 	if (ubp_event_probe(event) != -1)
 		run->n_events++;
+	pictures_event(&run->pictures, event);
 	if (run->out.error)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
@@ -419,6 +422,8 @@ static void print_rest(struct run *run)
 	tell_untold(run);
 	if (run->opt->budget.once)
 		tell_once(run);
+	if (pictures_end(&run->pictures) != CLI_OK)
+		run->failed = true;
 	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
 		run->failed = true;
 	if (!run->opt->command)
@@ -566,8 +571,11 @@ static int run_to(struct run *run)
 	if (ubp_sink_new(run->session, &how, &run->sink, &err) < 0)
 		status = cli_error_record(&err);
 	else
+		status = pictures_begin(&run->pictures, run->session, &run->opt->to.pictures);
+	if (status == CLI_OK)
 		status = run_session(run);
 	output_close(&run->out);
+	pictures_free(&run->pictures);
 	ubp_sink_free(run->sink);
 	return status;
 }

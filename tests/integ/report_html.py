@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""ubp-report --html, opened in a browser: numbers, selections, keys, dark mode, text that would like to be markup. And the drawings as SVG."""
+"""ubp-report --html, opened in a browser: numbers, selections, keys, dark mode, text that would like to be markup. And the drawings as SVG, of recordings and of what is traced now."""
 
 import json
 import os
@@ -61,6 +61,30 @@ def drawings(events):
         fail(f"the program's name is not in the flame graph: {titles}")
 
 
+def live():
+    """--flame and --heat of uprobe: beside the lines, and the same as of a recording."""
+    program = f"{FIXTURES}/threads"
+    probes = ["-e", f"p:tick {program}:tick", "-e", f"r:tick_ret {program}:tick"]
+    out = run(UPROBE, "--lossless", "-o", "lines.txt", "--flame", "flame.svg", "--heat", "heat.svg", *probes, "--", program, "2", "100")
+    with open("lines.txt", encoding="utf-8") as f:
+        if sum(": tick" in line for line in f) != 400:
+            fail(f"400 lines were to be printed\n{out.stderr}")
+    for name, want in (("flame.svg", "tick: "), ("heat.svg", "Latencies over time")):
+        with open(name, encoding="utf-8") as f:
+            text = f.read()
+        xml.dom.minidom.parseString(text)
+        if want not in text or "400 events" not in text:
+            fail(f"{name} has no '{want}': {text[:600]}")
+    run(UPROBE, "--flame", "stacks.svg", "-o", "lines.txt", f"p:tick {program}:tick", "--", program, "1", "10")
+    with open("stacks.svg", encoding="utf-8") as f:
+        if "worker: 10" not in f.read():
+            fail("a flame graph of an entry probe has no stacks")
+    for option, other in (("--flame", "x.png"), ("--heat", "x"), ("--flame", ".svg")):
+        if "ends in .svg or .html" not in run(UPROBE, option, other, f"p:tick {program}:tick", "--", program, status=2).stderr:
+            fail(f"{option} {other}")
+    run(UPROBE, "--flame", "/nonexistent/x.svg", f"p:tick {program}:tick", "--", program, status=1)
+
+
 def page():
     if not os.path.exists(f"{SRC}/engine/picture/page/node_modules/playwright-core"):
         skip("npm has not fetched what the page is made of: make deps")
@@ -91,6 +115,7 @@ def browser():
 
 def main():
     drawings(record())
+    live()
     page()
     browser()
     print("ok")
