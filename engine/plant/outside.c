@@ -3,10 +3,12 @@
 
 #include "engine/plant/outside.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/event/clock.h"
 #include "engine/os/maps.h"
 #include "engine/plant/bell.h"
 #include "engine/plant/jump_priv.h"
@@ -16,10 +18,11 @@
 #include "engine/trace/dispatch.h"
 #include "engine/trace/hold.h"
 #include "engine/trace/process.h"
+#include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
 
-#define TRIES    50
 #define PAUSE_NS 200000
+#define LIMIT_NS 50000000ULL /* threads stand still for most of it, now and then */
 #define STOPS    64
 
 struct outside {
@@ -73,6 +76,14 @@ static void look_at_held(struct outside *o)
 	}
 }
 
+/* A first thread that has ended stays until the others have, and does nothing. */
+static void pass_over_ended(const struct space *space)
+{
+	for (struct tracee *t = NULL; (t = space_next(space, t));)
+		if (!t->probes->is_outside && strchr("ZX", task_state(t->tid)))
+			t->probes->is_outside = true;
+}
+
 static bool all_outside(const struct space *space)
 {
 	for (const struct tracee *t = NULL; (t = space_next(space, t));)
@@ -95,6 +106,7 @@ static bool pass(struct tracer *tracer, struct outside *o)
 {
 	read_maps(o);
 	hold_look(tracer, o->space, look_at_sleeper, o);
+	pass_over_ended(o->space);
 	if (!all_outside(o->space)) {
 		(void)hold_rest(tracer, o->space, JUMP_HOLD_MS);
 		read_maps(o);
@@ -115,18 +127,18 @@ bool outside_wait(struct tracer *tracer, struct space *space,
 		  const struct outside_question *question)
 {
 	const struct timespec pause = { .tv_nsec = PAUSE_NS };
+	uint64_t until = event_clock_now(CLOCK_KIND_MONO) + LIMIT_NS;
 	struct outside o = { .question = question, .space = space };
 	bool all = false;
 
 	for (struct tracee *t = NULL; (t = space_next(space, t));)
 		t->probes->is_outside = false;
-	for (int i = 0; i < TRIES && !all && !is_in_vain(space) && space_next(space, NULL);
-	     i++) {
-		if (i) {
-			(void)nanosleep(&pause, NULL);
-			tracer_poll(tracer, STOPS);
-		}
+	while (!is_in_vain(space) && space_next(space, NULL)) {
 		all = pass(tracer, &o);
+		if (all || event_clock_now(CLOCK_KIND_MONO) > until)
+			break;
+		(void)nanosleep(&pause, NULL);
+		tracer_poll(tracer, STOPS);
 	}
 	maps_free(&o.maps);
 	return all && !is_in_vain(space);

@@ -24,7 +24,7 @@ struct outside_question {
 };
 
 /*
- * Wait until all threads of @space, which the caller keeps, were seen outside; who is born meanwhile is. False: one was not for some milliseconds,
+ * Wait until all threads of @space, which the caller keeps, were seen outside; who is born meanwhile is. False: one was not for 50 ms,
  * it has asked to be traced, another process lives in this memory, or the space is gone. Handles stops of all threads.
  */
 bool outside_wait(struct tracer *tracer, struct space *space,
