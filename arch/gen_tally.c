@@ -17,6 +17,10 @@ const char *detour_why_no_tally(const struct tally_plan *tally,
 {
 	bool has_string = false;
 
+	if (tally_has_stack(tally))
+		return "a key is the stack";
+	if (tally->is_told)
+		return "they are events, too";
 	for (unsigned i = 0; i < tally->n_keys; i++) {
 		if (tally->keys[i].source != TALLY_STRING)
 			continue;

@@ -25,13 +25,14 @@ enum ubp_tally_kind {
 	UBP_TALLY_PROBE,   /* .number is a probe's index */
 	UBP_TALLY_LOG2,    /* .number: the smallest e with 2^e >= value; of 0 and 1: 0 */
 	UBP_TALLY_BUCKETS, /* .number: value / width */
+	UBP_TALLY_STACK, /* .text: functions, the outermost first, with ';' between them; NULL: memory was short */
 };
 
 struct ubp_tally_part {
 	enum ubp_tally_kind kind;
 	uint64_t number;
 	uint64_t width;   /* of UBP_TALLY_BUCKETS */
-	const char *text; /* of UBP_TALLY_STRING */
+	const char *text; /* of UBP_TALLY_STRING, _STACK */
 	const char *name; /* as the text has it */
 };
 
@@ -51,10 +52,13 @@ struct ubp_tally;
  *
  *   hist:keys=KEY[,KEY[,KEY]][:vals=VAL[,VAL[,VAL[,VAL]]]][:size=N]
  *
- * KEY: an arg, with .log2 or .buckets=N behind it perhaps, common_cpu, common_pid (the thread); beyond the kernel's: pid, tid, comm, event, argN (the
- * Nth arg, whatever its name). VAL: hitcount, an arg (the sum), ARG.min, ARG.max. Errors: -EINVAL, -EBUSY, -ENOMEM.
+ * KEY: an arg, with .log2 or .buckets=N behind it perhaps, common_cpu, common_pid (the thread); beyond the kernel's: pid, tid, comm, event, function
+ * (that the probe is in), stack or ustack (the user stack, which ubp_options.stack must ask for), argN (the Nth arg, whatever its name). VAL: hitcount, an arg (the sum), ARG.min, ARG.max. Errors: -EINVAL, -EBUSY, -ENOMEM.
  */
 int ubp_tally(struct ubp_session *session, const char *text, struct ubp_err *err);
+
+/* What counts by now has its hits as events, too, none of which is lost; before ubp_start(). Errors: -EINVAL, -EBUSY. */
+int ubp_tally_events(struct ubp_session *session, struct ubp_err *err);
 
 /* What there is by now, all of which was dispatched included; after ubp_stop(), too. NULL: out of memory, or nothing counts. */
 const struct ubp_tally *ubp_tally_take(struct ubp_session *session);

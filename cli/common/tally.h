@@ -11,10 +11,12 @@
 #include <stdint.h>
 
 struct output;
+struct trace_options;
 struct ubp_session;
 
 struct tally_options {
 	bool count, hist;  /* given */
+	bool with_events;  /* --with-events: they are printed, too */
 	const char *keys;  /* --count=KEY[,KEY]; NULL: by event */
 	const char *arg;   /* --hist=ARG, with :STEP perhaps; NULL: the first one */
 	const char *sum;   /* --sum=ARG */
@@ -33,8 +35,10 @@ int tally_set_every(void *into, const char *arg);
 
 /* Is something counted? */
 bool tally_is_wanted(const struct tally_options *o);
+/* Is something counted by stacks? */
+bool tally_needs_stacks(const struct tally_options *o);
 /* CLI_OK, or said why not. */
-int tally_check(const struct tally_options *o);
+int tally_check(const struct trace_options *all);
 /* The session, which has its probes, counts from its start on. CLI_OK, or said why not. */
 int tally_begin(struct ubp_session *session, const struct tally_options *o);
 /* The trigger that the options are short for; allocated, NULL: out of memory. */
@@ -51,6 +55,8 @@ struct tally_print {
 	size_t n_lines; /* of the last block, where the next one takes its place */
 };
 
+/* Text that is no table comes: what stands on a terminal to be replaced by the next table goes away now. True: it did. */
+bool tally_make_way(struct tally_print *p, struct output *out);
 /* All there is by now. @is_last: no block comes behind it. */
 void tally_print(struct tally_print *p, struct output *out, bool is_last);
 

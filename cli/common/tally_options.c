@@ -70,8 +70,35 @@ bool tally_is_wanted(const struct tally_options *o)
 	return o->count || o->hist || o->sum || o->by || o->top;
 }
 
-int tally_check(const struct tally_options *o)
+static int check_others(const struct trace_options *all)
 {
+	if (all->budget.once)
+		return cli_usage_error(
+			"--once has one event of each probe: it excludes --count, "
+			"--hist and --sum");
+	if (all->ends.count && !all->tally.with_events)
+		return cli_usage_error(
+			"-n is for events: it excludes --count, --hist and --sum");
+	if (all->form.needs_stack)
+		return cli_usage_error("--%s has a form of its own: it excludes --count, "
+				       "--hist and --sum",
+				       all->form.name);
+	if (all->to.pictures.flame || all->to.pictures.heat)
+		return cli_usage_error(
+			"hits that are counted are no events: --flame and --heat "
+			"exclude --count, --hist and --sum");
+	if (all->triggers.n)
+		return cli_usage_error("hits that are counted are no events: --trigger "
+				       "excludes --count, --hist and --sum");
+	return CLI_OK;
+}
+
+int tally_check(const struct trace_options *all)
+{
+	const struct tally_options *o = &all->tally;
+
+	if (tally_is_wanted(o) && check_others(all) != CLI_OK)
+		return CLI_USAGE;
 	if (o->count + o->hist + (o->sum != NULL) > 1)
 		return cli_usage_error("--count, --hist and --sum exclude each other");
 	if (o->keys && o->by)
@@ -79,7 +106,22 @@ int tally_check(const struct tally_options *o)
 				       o->keys);
 	if (o->every_ns && !tally_is_wanted(o))
 		return cli_usage_error("--every is for --count, --hist and --sum");
+	if (o->with_events && !tally_is_wanted(o))
+		return cli_usage_error("--with-events is for --count, --hist and --sum");
 	return CLI_OK;
+}
+
+bool tally_needs_stacks(const struct tally_options *o)
+{
+	const char *keys = o->keys ? o->keys : o->by ? o->by : "";
+
+	for (size_t len; *keys; keys += len + (keys[len] == ',')) {
+		len = strcspn(keys, ",");
+		if ((len == 5 && strncmp(keys, "stack", len) == 0) ||
+		    (len == 6 && strncmp(keys, "ustack", len) == 0))
+			return true;
+	}
+	return false;
 }
 
 /* --- the text --------------------------------------------------------------------------- */
@@ -125,6 +167,8 @@ int tally_begin(struct ubp_session *session, const struct tally_options *o)
 		return cli_error("out of memory");
 	ubp_err_reset(&err);
 	rc = ubp_tally(session, text, &err);
+	if (rc == 0 && o->with_events)
+		rc = ubp_tally_events(session, &err);
 	free(text);
 	return rc < 0 ? cli_error_record(&err) : CLI_OK;
 }

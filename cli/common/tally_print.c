@@ -7,16 +7,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/tally.h"
+#include "cli/common/tally_json.h"
+#include "cli/common/tally_part.h"
 #include "engine/ubp_tally.h"
 
 #define BAR       40
 #define VALUE_MAX 64
 #define PIECE     65536 /* bytes that are written at a time */
-#define GAP_MOST  128   /* so many empty rows of a histogram are printed, no more */
+/* To a terminal: lines are cut at its edge, or go on in the next one. */
+#define NO_WRAP "\033[?7l"
+#define WRAP    "\033[?7h"
+
+#define GAP_MOST 128 /* so many empty rows of a histogram are printed, no more */
 
 enum unit { UNIT_NONE, UNIT_NS, UNIT_BYTES };
 
@@ -32,7 +39,8 @@ struct table {
 	const struct ubp_tally *tally;
 	struct place *places;
 	size_t n;
-	uint64_t most; /* hits of a row */
+	uint64_t most;    /* hits of a row */
+	size_t max_lines; /* 0: any number */
 };
 
 /* --- values ------------------------------------------------------------------------------- */
@@ -87,26 +95,6 @@ static void number_text(char *text, uint64_t number, bool is_signed, enum unit u
 		(void)snprintf(text, VALUE_MAX, "%" PRIu64, number);
 }
 
-/* Values with this key are up to that, and from that on. */
-static uint64_t last_of(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return part->number > 63 ? UINT64_MAX : 1ULL << part->number;
-	return part->number * part->width + part->width - 1;
-}
-
-static uint64_t first_of(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return part->number ? (1ULL << ((part->number - 1) & 63)) + 1 : 0;
-	return part->number * part->width;
-}
-
-static bool is_scaled(const struct ubp_tally_part *part)
-{
-	return part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS;
-}
-
 static void part_text(struct ubp_session *session, char *text, size_t size,
 		      const struct ubp_tally_part *part)
 {
@@ -116,8 +104,8 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 		(void)snprintf(text, size, "%s", part->text);
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
-	} else if (is_scaled(part)) {
-		number_text(value, last_of(part), false, unit_of(session, part->name));
+	} else if (tally_part_is_range(part)) {
+		number_text(value, tally_part_last(part), false, unit_of(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
 		number_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
@@ -126,12 +114,57 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 	}
 }
 
+/* --- lines -------------------------------------------------------------------------------- */
+
+/* One more is to be printed. False: a terminal where the next table is to take its place has no room for it. */
+static bool has_room(struct table *t)
+{
+	if (t->max_lines && t->p->n_lines >= t->max_lines)
+		return false;
+	t->p->n_lines++;
+	return true;
+}
+
+static void line(struct table *t, const char *text)
+{
+	if (has_room(t))
+		output_line(t->out, "%s", text);
+}
+
+/* --- stacks ------------------------------------------------------------------------------- */
+
+/* A line each, the first one behind @begin. They were escaped when they were named. */
+static void print_frames(struct table *t, const struct ubp_tally_part *part, const char *begin,
+			 int indent)
+{
+	struct tally_frames rest = tally_part_frames(part), frame;
+	bool any = false;
+
+	while (tally_next_frame(&rest, &frame)) {
+		if (has_room(t))
+			output_printf(t->out, "%-*s%.*s\n", indent, any ? "" : begin,
+				      (int)frame.len, frame.text);
+		any = true;
+	}
+	if (!any && has_room(t))
+		output_printf(t->out, "%-*s[no stack]\n", indent, begin);
+}
+
+/* The key that is a stack; NULL: none is. */
+static const struct ubp_tally_part *stack_of(const struct ubp_tally_row *row, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		if (row->keys[i].kind == UBP_TALLY_STACK)
+			return &row->keys[i];
+	return NULL;
+}
+
 /* --- order --------------------------------------------------------------------------------- */
 
 static int compare_parts(const struct ubp_tally_part *a, const struct ubp_tally_part *b)
 {
-	if (a->kind == UBP_TALLY_STRING)
-		return strcmp(a->text, b->text);
+	if (a->kind == UBP_TALLY_STRING || a->kind == UBP_TALLY_STACK)
+		return strcmp(a->text ? a->text : "", b->text ? b->text : "");
 	if (a->kind == UBP_TALLY_SIGNED)
 		return (int64_t)a->number < (int64_t)b->number   ? -1
 		       : (int64_t)a->number > (int64_t)b->number ? 1
@@ -184,12 +217,6 @@ static void row_at(const struct table *t, size_t place, struct ubp_tally_row *re
 
 /* --- text ---------------------------------------------------------------------------------- */
 
-static void line(struct table *t, const char *text)
-{
-	output_line(t->out, "%s", text);
-	t->p->n_lines++;
-}
-
 static void bar_text(const struct table *t, char *text, size_t size, uint64_t hits)
 {
 	static const char *const parts[] = { "", "▏", "▎", "▍", "▌", "▋", "▊", "▉" };
@@ -224,24 +251,29 @@ static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64
 	char bar[4 * BAR + 8], from[VALUE_MAX], to[VALUE_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
-	number_text(from, first_of(part), false, unit);
-	number_text(to, last_of(part), false, unit);
-	output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
-	t->p->n_lines++;
+	number_text(from, tally_part_first(part), false, unit);
+	number_text(to, tally_part_last(part), false, unit);
+	if (has_room(t))
+		output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
 }
 
 static void print_group(struct table *t, const struct ubp_tally_row *row)
 {
+	const struct ubp_tally_part *stack = stack_of(row, row->n_keys - 1);
 	char text[320], all[1024] = "";
 	size_t len = 0;
 
 	for (unsigned i = 0; i + 1 < row->n_keys; i++) {
+		if (&row->keys[i] == stack)
+			continue;
 		part_text(t->p->session, text, sizeof(text), &row->keys[i]);
 		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%s", len ? ", " : "",
 					text);
 	}
 	if (len)
 		line(t, all);
+	if (stack)
+		print_frames(t, stack, "", 0);
 }
 
 static bool is_same_group(const struct ubp_tally_row *a, const struct ubp_tally_row *b)
@@ -294,24 +326,46 @@ static const char *title(const char *name, char *text, size_t size)
 	return text;
 }
 
+/* The keys of a row, or their names; of a stack, which stands last, only that, since it has several lines. */
+static size_t add_columns(struct table *t, const struct ubp_tally_row *row, bool is_title,
+			  char *all, size_t size, size_t len)
+{
+	const struct ubp_tally_part *stack = stack_of(row, row->n_keys);
+	unsigned n = row->n_keys - (stack != NULL), done = 0;
+	char text[320];
+
+	for (unsigned i = 0; i < row->n_keys; i++) {
+		if (&row->keys[i] == stack)
+			continue;
+		if (is_title)
+			(void)title(row->keys[i].name, text, sizeof(text));
+		else
+			part_text(t->p->session, text, sizeof(text), &row->keys[i]);
+		len += (size_t)snprintf(all + len, size - len, "%s%-*s", done ? " " : "  ",
+					done + 1 < n || stack ? 24 : 0, text);
+		done++;
+	}
+	if (stack)
+		len += (size_t)snprintf(all + len, size - len, "%s%s", done ? " " : "  ",
+					is_title ? title(stack->name, text, sizeof(text)) : "");
+	return len;
+}
+
 static void print_titles(struct table *t, const struct ubp_tally_row *row)
 {
-	char all[512], text[64];
+	char all[512];
 	size_t len = (size_t)snprintf(all, sizeof(all), "%12s", "HITS");
 
 	if (row->n_values)
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s %12s %12s %12s",
 					"SUM", "MIN", "MAX", "MEAN");
-	for (unsigned i = 0; i < row->n_keys; i++)
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%-*s", i ? " " : "  ",
-					i + 1 < row->n_keys ? 24 : 0,
-					title(row->keys[i].name, text, sizeof(text)));
+	add_columns(t, row, true, all, sizeof(all), len);
 	line(t, all);
 }
 
 static void print_row(struct table *t, const struct ubp_tally_row *row)
 {
-	char all[1600], text[320], value[VALUE_MAX];
+	char all[1600], value[VALUE_MAX];
 	size_t len = (size_t)snprintf(all, sizeof(all), "%12" PRIu64, row->hits);
 
 	for (unsigned i = 0; i < row->n_values; i++) {
@@ -331,70 +385,11 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 		number_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
-	for (unsigned i = 0; i < row->n_keys; i++) {
-		part_text(t->p->session, text, sizeof(text), &row->keys[i]);
-		len += (size_t)snprintf(all + len, sizeof(all) - len, "%s%-*s", i ? " " : "  ",
-					i + 1 < row->n_keys ? 24 : 0, text);
-	}
-	line(t, all);
-}
-
-/* --- JSON ---------------------------------------------------------------------------------- */
-
-static void json_string(struct output *out, const char *text)
-{
-	output_add(out, "\"", 1);
-	for (; *text; text++) {
-		unsigned char c = (unsigned char)*text;
-
-		if (c == '"' || c == '\\')
-			output_printf(out, "\\%c", c);
-		else if (c < 0x20 || c >= 0x7f)
-			output_printf(out, "\\u%04x", c);
-		else
-			output_add(out, text, 1);
-	}
-	output_add(out, "\"", 1);
-}
-
-static void json_number(struct output *out, const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_SIGNED)
-		output_printf(out, "%" PRId64, (int64_t)part->number);
+	len = add_columns(t, row, false, all, sizeof(all), len);
+	if (stack_of(row, row->n_keys))
+		print_frames(t, stack_of(row, row->n_keys), all, (int)len);
 	else
-		output_printf(out, "%" PRIu64, part->number);
-}
-
-static void json_part(struct table *t, const struct ubp_tally_part *part)
-{
-	json_string(t->out, part->name);
-	output_add(t->out, ":", 1);
-	if (part->kind == UBP_TALLY_STRING)
-		json_string(t->out, part->text);
-	else if (part->kind == UBP_TALLY_PROBE)
-		json_string(t->out, ubp_probe_event(t->p->session, part->number));
-	else if (is_scaled(part))
-		output_printf(t->out, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
-			      first_of(part), last_of(part));
-	else
-		json_number(t->out, part);
-}
-
-static void print_json(struct table *t, const struct ubp_tally_row *row)
-{
-	static const char *const names[] = { "sum", "min", "max" };
-
-	output_printf(t->out, "{\"key\":{");
-	for (unsigned i = 0; i < row->n_keys; i++) {
-		output_printf(t->out, "%s", i ? "," : "");
-		json_part(t, &row->keys[i]);
-	}
-	output_printf(t->out, "},\"hits\":%" PRIu64, row->hits);
-	for (unsigned i = 0; i < row->n_values && i < UBP_TALLY_VALUES; i++) {
-		output_printf(t->out, ",\"%s\":", names[i]);
-		json_number(t->out, &row->values[i]);
-	}
-	output_printf(t->out, "}\n");
+		line(t, all);
 }
 
 /* --- a block ------------------------------------------------------------------------------- */
@@ -424,7 +419,7 @@ static void print_table(struct table *t)
 		if (i == 0 && !t->p->json)
 			print_titles(t, &row);
 		if (t->p->json)
-			print_json(t, &row);
+			tally_json_row(t->out, t->p->session, &row);
 		else
 			print_row(t, &row);
 		if (output_pending(t->out) >= PIECE)
@@ -432,23 +427,48 @@ static void print_table(struct table *t)
 	}
 }
 
+/* Of a terminal, less the one that the cursor is in; 0: not known. */
+static size_t lines_of(int fd)
+{
+	struct winsize size;
+
+	return ioctl(fd, TIOCGWINSZ, &size) == 0 && size.ws_row > 1 ? size.ws_row - 1U : 0;
+}
+
+bool tally_make_way(struct tally_print *p, struct output *out)
+{
+	size_t n = p->n_lines;
+
+	p->n_lines = 0;
+	if (!n || !out->is_tty)
+		return false;
+	output_printf(out, "\033[%zuA\033[J", n);
+	return true;
+}
+
 void tally_print(struct tally_print *p, struct output *out, bool is_last)
 {
 	const struct ubp_tally *tally = ubp_tally_take(p->session);
 	struct table t = { .p = p, .out = out, .tally = tally };
 	char text[80];
+	bool in_place;
 
 	if (!tally || !fill(&t)) {
 		cli_warn(NULL, "out of memory: what was counted is not printed");
 		return;
 	}
-	if (p->n_lines && out->is_tty)
-		output_printf(out, "\033[%zuA\033[J", p->n_lines);
+	(void)tally_make_way(p, out);
 	p->n_lines = 0;
+	in_place = out->is_tty && !is_last && !p->json;
+	t.max_lines = in_place ? lines_of(out->fd) : 0;
+	if (in_place)
+		output_printf(out, NO_WRAP);
 	if (p->opt->hist && !p->json)
 		print_hist(&t);
 	else
 		print_table(&t);
+	if (in_place)
+		output_printf(out, WRAP);
 	if (ubp_tally_dropped(tally)) {
 		(void)snprintf(text, sizeof(text),
 			       "%" PRIu64 " hits had no room for their keys",

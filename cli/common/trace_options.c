@@ -344,7 +344,8 @@ static const struct cli_option table[] = {
 	{ 'n', NULL, "COUNT", .set = set_count, .help = "end after COUNT events" },
 	{ 0, "count", "KEY[,KEY]", .is_attached = true, .set = tally_set_count,
 	  .help = "count hits, print no events: by event, or by KEY, each an argument,\n"
-		  "comm, pid, tid, cpu or event. --count=NUMBER is -n" },
+		  "comm, pid, tid, cpu, event, function or ustack (stack).\n"
+		  "--count=NUMBER is -n" },
 	{ 0, "hist", "ARG[:STEP]", .is_attached = true, .set = tally_set_hist,
 	  .help = "count hits by powers of two of ARG, or in steps of STEP; without\n"
 		  "ARG by the first argument" },
@@ -355,6 +356,8 @@ static const struct cli_option table[] = {
 	{ 0, "top", "N", .set = tally_set_top, .help = "of what is counted, the N largest" },
 	{ 0, "every", "SECS", .set = tally_set_every,
 	  .help = "print what is counted each SECS seconds, not only at the end" },
+	{ 0, "with-events", FLAG(tally.with_events),
+	  .help = "print the events, too; they are recorded then, and none is lost" },
 	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
 	{ 0, "stack", "KIND", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), by libunwind\n"
@@ -514,24 +517,10 @@ int trace_options_check(const struct trace_options *o)
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
-	if (o->budget.once && tally_is_wanted(&o->tally))
-		return cli_usage_error(
-			"--once has one event of each probe: it excludes --count, "
-			"--hist and --sum");
 	if (o->budget.once && o->budget.sample)
 		return cli_usage_error(
 			"--once has the first hit of each probe: it excludes --sample");
-	if (tally_is_wanted(&o->tally) && o->ends.count)
-		return cli_usage_error(
-			"-n is for events: it excludes --count, --hist and --sum");
-	if (tally_is_wanted(&o->tally) && o->triggers.n)
-		return cli_usage_error("hits that are counted are no events: --trigger "
-				       "excludes --count, --hist and --sum");
-	if (tally_is_wanted(&o->tally) && (o->to.pictures.flame || o->to.pictures.heat))
-		return cli_usage_error(
-			"hits that are counted are no events: --flame and --heat "
-			"exclude --count, --hist and --sum");
-	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK)
+	if (tally_check(o) != CLI_OK || record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);
 }

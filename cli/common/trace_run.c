@@ -47,8 +47,9 @@ struct run {
 	struct control control;
 	uint64_t deadline_ns; /* 0: none */
 	struct tally_print tally;
-	uint64_t tally_ns; /* when what is counted is printed next; 0: at the end */
-	uint64_t delay_ns; /* when probes that are off are switched on; 0: no more */
+	bool tally_is_away; /* the last table was taken from the terminal, for events */
+	uint64_t tally_ns;  /* when what is counted is printed next; 0: at the end */
+	uint64_t delay_ns;  /* when probes that are off are switched on; 0: no more */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
 	bool ending;        /* asked to end by a signal */
@@ -191,6 +192,8 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	if (run->out.error)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
+	if (len && tally_make_way(&run->tally, &run->out))
+		run->tally_is_away = true;
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
 		run->n_dropped += ubp_event_probe(event) != -1 ? 1 : ubp_event_lost(event);
 		return;
@@ -327,9 +330,12 @@ static int look_at_tally(struct run *run)
 {
 	int left = time_left_ms(run->tally_ns);
 
-	if (left != 0)
+	if (left != 0 && !run->tally_is_away)
 		return left;
 	tally_print(&run->tally, &run->out, false);
+	run->tally_is_away = false;
+	if (left != 0)
+		return left;
 	while (run->tally_ns <= now_ns())
 		run->tally_ns += run->opt->tally.every_ns;
 	return time_left_ms(run->tally_ns);

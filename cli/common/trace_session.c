@@ -137,7 +137,8 @@ static enum ubp_stack stack_kind(const struct trace_options *o)
 	if (o->stacks.kind != UBP_STACK_NONE)
 		return o->stacks.kind;
 	return o->stacks.asked || o->stacks.raw || o->stacks.lines || o->stacks.frames ||
-			       o->form.needs_stack || pictures_want_stacks(o)
+			       o->form.needs_stack || pictures_want_stacks(o) ||
+			       tally_needs_stacks(&o->tally)
 		       ? UBP_STACK_CFI
 		       : UBP_STACK_NONE;
 }

@@ -33,6 +33,9 @@ enum tally_source {
 	TALLY_TID,
 	TALLY_COMM,
 	TALLY_EVENT,
+	TALLY_FUNCTION, /* that the probe is in */
+	/* What a record has beside its data: no table has it. */
+	TALLY_STACK,
 };
 
 enum tally_scale {
@@ -65,9 +68,11 @@ struct tally_value {
 
 struct tally_plan {
 	unsigned n_keys, n_values;
-	uint32_t event; /* what TALLY_EVENT is: several probes may have one */
-	uint32_t table; /* which of the session's it adds to */
-	bool has_first; /* entries tell when their first hit came */
+	uint32_t event;    /* what TALLY_EVENT is: several probes may have one */
+	uint32_t function; /* what TALLY_FUNCTION is */
+	uint32_t table;    /* which of the session's it adds to */
+	bool is_told;      /* its hits are events, too: so they are recorded */
+	bool has_first;    /* entries tell when their first hit came */
 	struct tally_key keys[TALLY_KEYS];
 	struct tally_value values[TALLY_VALUES];
 };
@@ -76,6 +81,15 @@ struct tally_plan {
 static inline bool tally_key_is_in_table(const struct tally_key *key)
 {
 	return key->source <= TALLY_CPU;
+}
+
+/* Is a part of the key the stack of a hit? Then only records have it. */
+static inline bool tally_has_stack(const struct tally_plan *plan)
+{
+	for (unsigned i = 0; i < plan->n_keys; i++)
+		if (plan->keys[i].source == TALLY_STACK)
+			return true;
+	return false;
 }
 
 /* Does it take an entry in a table? Else a counter does. */

@@ -178,6 +178,11 @@ const char *definitions_break(struct definitions *defs, size_t i, bool *ret_perh
 	return describe_break(defs, i, ret_perhaps);
 }
 
+char *definitions_function(const struct definitions *defs, size_t i)
+{
+	return describe_function(defs, i);
+}
+
 const char *definitions_for_kernel(struct definitions *defs, size_t i, const char **ret_why)
 {
 	return describe_for_kernel(defs, i, ret_why);

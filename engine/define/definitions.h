@@ -77,6 +77,8 @@ struct object *definitions_object(const struct definitions *defs, size_t i);
 const char *definitions_listing(struct definitions *defs, size_t i);
 const char *definitions_format(struct definitions *defs, size_t i);
 const char *definitions_explain(struct definitions *defs, size_t i);
+/* The function that it is in, as people write it; "0x..." where none is known. For free(); NULL: out of memory. */
+char *definitions_function(const struct definitions *defs, size_t i);
 /* Why it stops threads, though there are jumps; NULL: it does not. */
 const char *definitions_stop(struct definitions *defs, size_t i);
 /* Why its jump may not stand in a process that nobody traces; NULL: it may. *ret_perhaps: if memory that it needs is not free in that. */

@@ -16,6 +16,7 @@
 #include "engine/define/probes.h"
 #include "engine/define/windows.h"
 #include "engine/spec/format.h"
+#include "engine/symbols/demangle.h"
 
 /* Text of @print, as long as it turns out to be. */
 static const char *keep_text(char **keep, const struct spec_probe *spec, unsigned number,
@@ -53,6 +54,24 @@ const char *describe_format(struct definitions *defs, size_t i)
 {
 	return keep_text(&defs->probes[i]->format, probes_spec(defs, i), (unsigned)i,
 			 print_format);
+}
+
+/* As it was defined, without version or file behind '@'; else the one that the place is in, without an offset. */
+char *describe_function(const struct definitions *defs, size_t i)
+{
+	const struct spec_probe *spec = probes_spec(defs, i);
+	const char *name = spec->symbol ? spec->symbol : defs->probes[i]->symbol, *end;
+	char *cut, *brief, *text = NULL;
+
+	if (!name)
+		return asprintf(&text, "0x%lx", (unsigned long)spec->offset) < 0 ? NULL : text;
+	end = spec->symbol ? strchr(name, '@') : strstr(name, "+0x");
+	cut = end && end > name ? strndup(name, (size_t)(end - name)) : strdup(name);
+	brief = cut ? demangle_short(cut) : NULL;
+	if (!brief)
+		return cut;
+	free(cut);
+	return brief;
 }
 
 /* How a return is caught; @no_jumps: without any. Allocated; NULL: no return probe. */

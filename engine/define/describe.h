@@ -14,6 +14,7 @@ struct definitions;
 const char *describe_listing(struct definitions *defs, size_t i);
 const char *describe_format(struct definitions *defs, size_t i);
 const char *describe_explain(struct definitions *defs, size_t i);
+char *describe_function(const struct definitions *defs, size_t i);
 const char *describe_stop(struct definitions *defs, size_t i);
 const char *describe_break(struct definitions *defs, size_t i, bool *ret_perhaps);
 const char *describe_for_kernel(struct definitions *defs, size_t i, const char **ret_why);

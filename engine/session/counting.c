@@ -9,10 +9,13 @@
 #include <string.h>
 
 #include "arch/detour.h"
+#include "engine/base/texts.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/event/ring_tally.h"
 #include "engine/session/inside.h"
+#include "engine/sink/buf.h"
+#include "engine/sink/folded.h"
 #include "engine/spec/filter.h"
 #include "engine/tally/tally.h"
 
@@ -30,6 +33,8 @@ struct session_counting {
 		*taken; /* of each: of records, and of threads that have no ring any more */
 	size_t n, cap_plans, cap_taken;
 	uint32_t slot;
+	struct texts stacks;   /* functions, as --folded has them */
+	struct sink_buf stack; /* the one that is counted next */
 	char why[96];
 };
 
@@ -91,6 +96,24 @@ static void on_there(void *ctx, const struct ring_count *count)
 		tally_count(look->own, plan, count);
 }
 
+/* tally_stack_fn */
+static uint64_t number_of_stack(void *ctx, const struct event_record *record)
+{
+	struct ubp_session *s = ctx;
+	struct session_counting *c = s->out.counting;
+	int64_t number;
+
+	c->stack.len = 0;
+	sink_folded_frames(&c->stack, record, stacks_resolver(s));
+	number = texts_number(&c->stacks, c->stack.data ? c->stack.data : "", c->stack.len);
+	return number < 0 ? UINT64_MAX : (uint64_t)number;
+}
+
+const char *counting_stack(const struct ubp_session *s, uint64_t number)
+{
+	return texts_get(&s->out.counting->stacks, number);
+}
+
 bool counting_took(struct ubp_session *s, const struct event_record *record)
 {
 	const struct tally_plan *plan;
@@ -100,7 +123,7 @@ bool counting_took(struct ubp_session *s, const struct event_record *record)
 	plan = plan_of(s, record->probe);
 	if (plan)
 		tally_record(s->out.counting->taken[plan->table], plan, record);
-	return plan;
+	return plan && !plan->is_told;
 }
 
 const struct tally *counting_look(struct ubp_session *s, uint32_t number,
@@ -134,6 +157,7 @@ int counting_add(struct ubp_session *s, const struct tally_plan *plan, size_t si
 	c->taken[c->n] = tally_new(plan, size);
 	if (!c->taken[c->n])
 		return -ENOMEM;
+	tally_set_stacks(c->taken[c->n], number_of_stack, s);
 	c->plans[c->n] = *plan;
 	*ret_number = (uint32_t)c->n++;
 	if (tally_slot(plan) > c->slot)
@@ -197,6 +221,18 @@ int counting_set(struct ubp_session *s, size_t i, const struct tally_plan *plan,
 	return set(s->out.counting, definitions_uprobe(s->defined, i), i, plan, filter);
 }
 
+void counting_tell(struct ubp_session *s)
+{
+	struct session_counting *c = s->out.counting;
+
+	for (size_t i = 0; i < c->n_probes; i++) {
+		if (!c->probes[i].plan)
+			continue;
+		c->probes[i].plan->is_told = true;
+		definitions_uprobe(s->defined, i)->at_hit.tally->is_told = true;
+	}
+}
+
 int counting_take_place(struct ubp_session *s, struct uprobe *probe, unsigned number,
 			unsigned old)
 {
@@ -227,6 +263,8 @@ void counting_free(struct ubp_session *s)
 		free(c->probes[i].plan);
 	for (size_t i = 0; i < c->n; i++)
 		tally_free(c->taken[i]);
+	texts_free(&c->stacks);
+	sink_buf_free(&c->stack);
 	free(c->probes);
 	free(c->plans);
 	free(c->taken);

@@ -11,6 +11,7 @@
 #include "engine/base/err.h"
 #include "engine/base/hash.h"
 #include "engine/base/map.h"
+#include "engine/base/texts.h"
 #include "engine/define/definitions.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
@@ -20,9 +21,12 @@
 #include "engine/ubp_tally.h"
 
 struct session_tally {
+	const struct ubp_session *session;
 	struct tally_text text;
 	struct tally_plan plan; /* of the first probe: what all have alike */
 	uint32_t table;
+	struct texts functions; /* that probes are in */
+	bool has_files;         /* they are in several: functions are told with theirs */
 	struct ubp_tally {
 		const struct session_tally *of;
 		const struct tally *all; /* with what threads that have a ring have */
@@ -35,6 +39,7 @@ void session_tally_free(struct ubp_session *s)
 	if (!s->out.tally)
 		return;
 	tally_free(s->out.tally->now.own);
+	texts_free(&s->out.tally->functions);
 	free(s->out.tally);
 	s->out.tally = NULL;
 }
@@ -79,6 +84,48 @@ static void name_keys(struct tally_text *text, const struct tally_plan *plan,
 				       spec->args[plan->keys[i].field.arg].name);
 }
 
+/* The function that probe @i is in, by number. */
+static int number_function(struct ubp_session *s, struct session_tally *t, size_t i,
+			   uint32_t *ret_number)
+{
+	const char *path = definitions_spec(s->defined, i)->path, *file = strrchr(path, '/');
+	char *function = definitions_function(s->defined, i), *text = NULL;
+	int64_t number = -ENOMEM;
+
+	if (function && asprintf(&text, "%s%s%s%s", function, t->has_files ? " [" : "",
+				 !t->has_files ? ""
+				 : file        ? file + 1
+					       : path,
+				 t->has_files ? "]" : "") < 0)
+		text = NULL;
+	if (text)
+		number = texts_number(&t->functions, text, strlen(text));
+	free(function);
+	free(text);
+	*ret_number = (uint32_t)number;
+	return number < 0 ? (int)number : 0;
+}
+
+static bool has_key(const struct tally_plan *plan, enum tally_source source)
+{
+	for (unsigned i = 0; i < plan->n_keys; i++)
+		if (plan->keys[i].source == source)
+			return true;
+	return false;
+}
+
+static bool are_in_several_files(const struct ubp_session *s)
+{
+	const struct spec_probe *first = definitions_spec(s->defined, 0), *spec;
+
+	for (size_t i = 1; i < definitions_n(s->defined); i++) {
+		spec = definitions_spec(s->defined, i);
+		if (spec->dev != first->dev || spec->ino != first->ino)
+			return true;
+	}
+	return false;
+}
+
 static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct map *events,
 		struct ubp_err *err)
 {
@@ -88,6 +135,8 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 
 	if (rc < 0)
 		return rc;
+	if (tally_has_stack(&plan) && s->opt.stack == UBP_STACK_NONE)
+		return ubp_fail(err, EINVAL, "no stacks are recorded that could be counted by");
 	if (i == 0) {
 		name_keys(&t->text, &plan, spec);
 		t->plan = plan;
@@ -98,6 +147,8 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 	}
 	plan.event = event_of(s, events, i);
 	plan.table = t->table;
+	if (rc == 0 && has_key(&plan, TALLY_FUNCTION))
+		rc = number_function(s, t, i, &plan.function);
 	if (rc == 0)
 		rc = counting_set(s, i, &plan, NULL);
 	return rc < 0 ? ubp_fail(err, -rc, "%s", strerror(-rc)) : 0;
@@ -118,6 +169,8 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 	s->out.tally = calloc(1, sizeof(*s->out.tally));
 	if (!s->out.tally)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	s->out.tally->session = s;
+	s->out.tally->has_files = are_in_several_files(s);
 	rc = tally_text_parse(text, &s->out.tally->text, err);
 	for (size_t i = 0; i < n && rc == 0; i++)
 		rc = bind(s, s->out.tally, i, &events, err);
@@ -126,6 +179,17 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 		session_tally_free(s);
 		counting_free(s);
 	}
+	return rc;
+}
+
+int ubp_tally_events(struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = session_check_new(s, err);
+
+	if (rc == 0 && !s->out.tally)
+		rc = ubp_fail(err, EINVAL, "the session does not count");
+	if (rc == 0)
+		counting_tell(s);
 	return rc;
 }
 
@@ -165,8 +229,11 @@ uint64_t ubp_tally_dropped(const struct ubp_tally *tally)
 
 static enum ubp_tally_kind kind_of(const struct tally_key *key)
 {
-	if (key->source == TALLY_STRING || key->source == TALLY_COMM)
+	if (key->source == TALLY_STRING || key->source == TALLY_COMM ||
+	    key->source == TALLY_FUNCTION)
 		return UBP_TALLY_STRING;
+	if (key->source == TALLY_STACK)
+		return UBP_TALLY_STACK;
 	if (key->source == TALLY_EVENT)
 		return UBP_TALLY_PROBE;
 	if (key->scale == TALLY_LOG2)
@@ -174,6 +241,16 @@ static enum ubp_tally_kind kind_of(const struct tally_key *key)
 	if (key->scale == TALLY_BUCKETS)
 		return UBP_TALLY_BUCKETS;
 	return key->field.is_signed ? UBP_TALLY_SIGNED : UBP_TALLY_NUMBER;
+}
+
+static const char *text_of(const struct session_tally *t, const struct tally_key *key,
+			   const struct tally_part *part)
+{
+	if (key->source == TALLY_FUNCTION)
+		return texts_get(&t->functions, part->number);
+	if (key->source == TALLY_STACK)
+		return counting_stack(t->session, part->number);
+	return part->text;
 }
 
 void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row *ret)
@@ -190,7 +267,7 @@ void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row
 			.kind = kind_of(&t->plan.keys[k]),
 			.number = row.keys[k].number,
 			.width = t->plan.keys[k].bucket,
-			.text = row.keys[k].text,
+			.text = text_of(t, &t->plan.keys[k], &row.keys[k]),
 			.name = t->text.keys[k].shown[0] ? t->text.keys[k].shown
 							 : t->text.keys[k].name,
 		};

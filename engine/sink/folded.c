@@ -8,20 +8,15 @@
 #include <string.h>
 
 #include "engine/base/escape.h"
-#include "engine/base/map.h"
+#include "engine/base/texts.h"
+#include "engine/base/vec.h"
 #include "engine/sink/value.h"
-
-struct folded_stack {
-	struct folded_stack *next; /* of the same hash */
-	uint64_t n;
-	size_t len;
-	char text[];
-};
 
 struct folded {
 	struct sink sink;
-	struct map by_hash; /* -> struct folded_stack */
-	size_t n;
+	struct texts stacks;
+	uint64_t *weights; /* of each */
+	size_t n_weights, cap_weights;
 	struct sink_buf stack; /* the one that is counted next */
 };
 
@@ -45,7 +40,6 @@ static void add_folded_frame(struct sink_buf *buf, const struct sink_frame *fram
 {
 	const char *file = frame->file ? strrchr(frame->file, '/') : NULL;
 
-	sink_buf_add(buf, ";", 1);
 	if (frame->function) {
 		add_name(buf, frame->function, strlen(frame->function));
 		if (frame->is_inlined)
@@ -62,38 +56,49 @@ static void add_folded_frame(struct sink_buf *buf, const struct sink_frame *fram
 
 static void add_address(struct sink_buf *buf, uint64_t vaddr)
 {
-	char *to = sink_buf_room(buf, 3 + SINK_NUMBER_MAX);
+	char *to = sink_buf_room(buf, 2 + SINK_NUMBER_MAX);
 
 	if (to)
-		sink_buf_end(buf, sink_put_hex(sink_put_text(to, ";0x", 3), vaddr));
+		sink_buf_end(buf, sink_put_hex(sink_put_text(to, "0x", 2), vaddr));
+}
+
+static void add_separator(struct sink_buf *buf, size_t begin)
+{
+	if (buf->len > begin)
+		sink_buf_add(buf, ";", 1);
+}
+
+void sink_folded_frames(struct sink_buf *buf, const struct event_record *record,
+			const struct sink_resolver *resolver)
+{
+	struct sink_frame frames[SINK_FRAMES_MAX];
+	size_t begin = buf->len;
+
+	for (size_t i = record->n_stack; i-- > 0;) {
+		size_t n = resolver ? resolver->resolve(resolver->ctx, record, i, frames) : 0;
+
+		for (size_t k = n; k-- > 0;) {
+			add_separator(buf, begin);
+			add_folded_frame(buf, &frames[k]);
+		}
+		if (n)
+			continue;
+		add_separator(buf, begin);
+		add_address(buf, sink_stack_entry(record, i));
+	}
 }
 
 void sink_folded_stack(struct sink_buf *buf, const struct event_record *record,
 		       const struct sink_resolver *resolver)
 {
-	struct sink_frame frames[SINK_FRAMES_MAX];
-
 	add_name(buf, record->comm, strnlen(record->comm, sizeof(record->comm)));
-	for (size_t i = record->n_stack; i-- > 0;) {
-		size_t n = resolver ? resolver->resolve(resolver->ctx, record, i, frames) : 0;
-
-		for (size_t k = n; k-- > 0;)
-			add_folded_frame(buf, &frames[k]);
-		if (!n)
-			add_address(buf, sink_stack_entry(record, i));
-	}
+	if (!record->n_stack)
+		return;
+	sink_buf_add(buf, ";", 1);
+	sink_folded_frames(buf, record, resolver);
 }
 
 /* --- counting ----------------------------------------------------------------------- */
-
-static uint64_t hash_of(const char *text, size_t len)
-{
-	uint64_t hash = 0xcbf29ce484222325ULL;
-
-	for (size_t i = 0; i < len; i++)
-		hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3ULL;
-	return hash;
-}
 
 static struct folded *folded_of(struct sink *sink)
 {
@@ -102,25 +107,18 @@ static struct folded *folded_of(struct sink *sink)
 
 static void count(struct folded *folded, const char *text, size_t len, uint64_t weight)
 {
-	uint64_t hash = hash_of(text, len);
-	struct folded_stack *first = map_get(&folded->by_hash, hash), *s = first;
+	int64_t number = texts_number(&folded->stacks, text, len);
+	int rc = number < 0 ? -1 : 0;
 
-	while (s && (s->len != len || memcmp(s->text, text, len) != 0))
-		s = s->next;
-	if (s) {
-		s->n += weight;
-		return;
+	while (rc == 0 && folded->n_weights <= (size_t)number) {
+		rc = VEC_ROOM(folded->weights, &folded->cap_weights, folded->n_weights);
+		if (rc == 0)
+			folded->weights[folded->n_weights++] = 0;
 	}
-	s = malloc(sizeof(*s) + len + 1);
-	if (!s || map_put(&folded->by_hash, hash, s) < 0) {
-		free(s);
+	if (rc == 0)
+		folded->weights[number] += weight;
+	else
 		folded->sink.is_short = true;
-		return;
-	}
-	*s = (struct folded_stack){ .next = first, .n = weight, .len = len };
-	memcpy(s->text, text, len);
-	s->text[len] = '\0';
-	folded->n++;
 }
 
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
@@ -149,44 +147,43 @@ static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 	sink->n_untold += n;
 }
 
+struct folded_line {
+	const char *text;
+	uint64_t weight;
+};
+
 static int by_text(const void *a, const void *b)
 {
-	return strcmp((*(const struct folded_stack *const *)a)->text,
-		      (*(const struct folded_stack *const *)b)->text);
+	return strcmp(((const struct folded_line *)a)->text,
+		      ((const struct folded_line *)b)->text);
 }
 
 static void end(struct sink *sink, struct sink_buf *to)
 {
 	struct folded *folded = folded_of(sink);
-	const struct folded_stack **all = calloc(folded->n + 1, sizeof(struct folded_stack *));
-	size_t n = 0, pos = 0;
-	void *value;
+	size_t n = folded->n_weights;
+	struct folded_line *all = calloc(n + 1, sizeof(*all));
 
 	if (!all) {
 		sink->is_short = true;
 		return;
 	}
-	while (map_next(&folded->by_hash, &pos, NULL, &value))
-		for (const struct folded_stack *s = value; s; s = s->next)
-			all[n++] = s;
+	for (size_t i = 0; i < n; i++)
+		all[i] = (struct folded_line){ texts_get(&folded->stacks, i),
+					       folded->weights[i] };
 	qsort(all, n, sizeof(all[0]), by_text);
 	for (size_t i = 0; i < n; i++)
-		sink_buf_printf(to, "%s %" PRIu64 "\n", all[i]->text, all[i]->n);
+		if (all[i].weight)
+			sink_buf_printf(to, "%s %" PRIu64 "\n", all[i].text, all[i].weight);
 	free(all);
 }
 
 static void free_folded(struct sink *sink)
 {
 	struct folded *folded = folded_of(sink);
-	size_t pos = 0;
-	void *value;
 
-	while (map_next(&folded->by_hash, &pos, NULL, &value))
-		for (struct folded_stack *s = value, *next; s; s = next) {
-			next = s->next;
-			free(s);
-		}
-	map_free(&folded->by_hash);
+	texts_free(&folded->stacks);
+	free(folded->weights);
 	sink_buf_free(&folded->stack);
 }
 

@@ -18,5 +18,8 @@
  */
 void sink_folded_stack(struct sink_buf *buf, const struct event_record *record,
 		       const struct sink_resolver *resolver);
+/* The same without the thread's name: "main;parse". */
+void sink_folded_frames(struct sink_buf *buf, const struct event_record *record,
+			const struct sink_resolver *resolver);
 
 #endif

@@ -32,6 +32,8 @@ struct tally {
 	size_t n, cap;
 	uint32_t *index; /* number of an entry + 1; 0: none */
 	size_t n_index;  /* a power of two, or 0 */
+	tally_stack_fn *stack_of;
+	void *stack_ctx;
 };
 
 /* What is about to be counted. */
@@ -51,6 +53,12 @@ struct tally *tally_new(const struct tally_plan *plan, size_t size)
 	t->plan = *plan;
 	t->size = size ? size : SIZE_MAX;
 	return t;
+}
+
+void tally_set_stacks(struct tally *t, tally_stack_fn *fn, void *ctx)
+{
+	t->stack_of = fn;
+	t->stack_ctx = ctx;
 }
 
 void tally_free(struct tally *t)
@@ -292,12 +300,29 @@ static bool add_whose(struct counted *c, const struct tally_plan *its,
 	case TALLY_EVENT:
 		add_number(c, its->event);
 		return true;
+	case TALLY_FUNCTION:
+		add_number(c, its->function);
+		return true;
 	case TALLY_NUMBER:
 	case TALLY_STRING:
 	case TALLY_CPU:
+	case TALLY_STACK:
 		break;
 	}
 	return false;
+}
+
+static uint64_t number_of(const struct tally *t, const struct tally_key *key,
+			  const struct event_record *record)
+{
+	switch (key->source) {
+	case TALLY_STACK:
+		return t->stack_of ? t->stack_of(t->stack_ctx, record) : 0;
+	case TALLY_CPU:
+		return record->cpu;
+	default:
+		return field_of(&key->field, record);
+	}
 }
 
 void tally_record(struct tally *t, const struct tally_plan *its,
@@ -314,10 +339,7 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 		if (key->source == TALLY_STRING)
 			add_string(&c, &key->field, record);
 		else
-			add_number(&c,
-				   tally_scaled(key, key->source == TALLY_CPU
-							     ? record->cpu
-							     : field_of(&key->field, record)));
+			add_number(&c, tally_scaled(key, number_of(t, key, record)));
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] =

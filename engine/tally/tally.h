@@ -26,7 +26,8 @@ struct tally_row {
 	uint64_t first; /* with .has_first: ns of the session's clock */
 	uint64_t values[TALLY_VALUES];
 	struct tally_part {
-		uint64_t number;  /* scaled; TALLY_EVENT: of the probe */
+		uint64_t
+			number; /* scaled; of TALLY_EVENT, _FUNCTION: as the plan says; _STACK: see below */
 		const char *text; /* of TALLY_STRING and TALLY_COMM, NUL-ended; else NULL */
 	} keys[TALLY_KEYS];
 };
@@ -37,6 +38,10 @@ struct tally_row {
  */
 struct tally *tally_new(const struct tally_plan *plan, size_t size);
 void tally_free(struct tally *tally);
+
+/* A number for the stack of a record: of equal stacks the same. Without it all are 0. */
+typedef uint64_t tally_stack_fn(void *ctx, const struct event_record *record);
+void tally_set_stacks(struct tally *tally, tally_stack_fn *fn, void *ctx);
 
 /* One hit. */
 void tally_record(struct tally *tally, const struct tally_plan *its,

@@ -159,9 +159,10 @@ static const struct {
 	const char *name;
 	enum tally_source source;
 } words[] = {
-	{ "common_pid", TALLY_TID }, { "common_cpu", TALLY_CPU }, { "cpu", TALLY_CPU },
-	{ "pid", TALLY_PID },        { "tid", TALLY_TID },        { "comm", TALLY_COMM },
-	{ "event", TALLY_EVENT },    { "function", TALLY_EVENT },
+	{ "common_pid", TALLY_TID }, { "common_cpu", TALLY_CPU },    { "cpu", TALLY_CPU },
+	{ "pid", TALLY_PID },        { "tid", TALLY_TID },           { "comm", TALLY_COMM },
+	{ "event", TALLY_EVENT },    { "function", TALLY_FUNCTION }, { "stack", TALLY_STACK },
+	{ "ustack", TALLY_STACK },
 };
 
 /* By its name, as it was written, or by its number. NULL: there is none. */

@@ -6,7 +6,8 @@
  *
  *   hist:keys=KEY[,KEY[,KEY]][:vals=VAL[,VAL[,VAL[,VAL]]]][:size=N]
  *
- * KEY is an arg, or common_pid (the thread), common_cpu or cpu; extended: pid, tid, comm, event, argN (the Nth arg, whatever it is called). Behind an arg
+ * KEY is an arg, or common_pid (the thread), common_cpu or cpu; extended: pid, tid, comm, event, function (that
+ * the probe is in), stack or ustack (the user stack), argN (the Nth arg, whatever it is called). Behind an arg
  * .log2 or .buckets=N. VAL is hitcount, which is always there, or an arg, whose sum is meant; extended: ARG.min, ARG.max.
  */
 

@@ -48,6 +48,11 @@ static void takes_texts(void **state)
 	assert_int_equal(plan.values[0].kind, TALLY_SUM);
 	assert_int_equal(plan.values[1].kind, TALLY_MIN);
 	assert_int_equal(plan.values[2].kind, TALLY_MAX);
+	assert_int_equal(bind("hist:keys=function,stack,ustack", &plan, &err), 0);
+	assert_int_equal(plan.keys[0].source, TALLY_FUNCTION);
+	assert_int_equal(plan.keys[1].source, TALLY_STACK);
+	assert_int_equal(plan.keys[2].source, TALLY_STACK);
+	assert_true(tally_has_stack(&plan));
 	assert_int_equal(bind("hist:keys=%si.buckets=0x10", &plan, &err), 0);
 	assert_int_equal(plan.keys[0].bucket, 16);
 }
