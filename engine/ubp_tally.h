@@ -69,6 +69,13 @@ uint64_t ubp_tally_dropped(const struct ubp_tally *tally);
 /* Entry @i, in no order that means something. */
 void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row *ret_row);
 
+/* Of a key that is UBP_TALLY_LOG2 or _BUCKETS: the values from that one to that one. */
+uint64_t ubp_tally_first(const struct ubp_tally_part *part);
+uint64_t ubp_tally_last(const struct ubp_tally_part *part);
+/* A row as a JSON object (COUNTING in uprobe(1)) and a newline. Belongs to the session, until its next text. NULL: out of memory. */
+const char *ubp_tally_json(struct ubp_session *session, const struct ubp_tally_row *row,
+			   size_t *ret_len);
+
 /* How probe @i's hits will be counted, as far as files and its plan tell. Valid until the next call; NULL: they are not. */
 const char *ubp_tally_explain(struct ubp_session *session, size_t i);
 

@@ -5,20 +5,6 @@
 
 #include <string.h>
 
-uint64_t tally_part_last(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return part->number > 63 ? UINT64_MAX : 1ULL << part->number;
-	return part->number * part->width + part->width - 1;
-}
-
-uint64_t tally_part_first(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return part->number ? (1ULL << ((part->number - 1) & 63)) + 1 : 0;
-	return part->number * part->width;
-}
-
 bool tally_part_is_range(const struct ubp_tally_part *part)
 {
 	return part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS;

@@ -8,15 +8,11 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "engine/ubp_tally.h"
 
-/* Does it stand for a range of values? Then from that one ... */
+/* Does it stand for a range of values? */
 bool tally_part_is_range(const struct ubp_tally_part *part);
-uint64_t tally_part_first(const struct ubp_tally_part *part);
-/* ... up to this one. */
-uint64_t tally_part_last(const struct ubp_tally_part *part);
 
 /* Functions of a stack, that are not told yet; or one of them. Not NUL-ended. */
 struct tally_frames {

@@ -12,7 +12,6 @@
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/tally.h"
-#include "cli/common/tally_json.h"
 #include "cli/common/tally_part.h"
 #include "engine/ubp_tally.h"
 
@@ -40,6 +39,7 @@ struct table {
 	struct place *places;
 	size_t n;
 	uint64_t most;    /* hits of a row */
+	bool is_short;    /* there was no memory for some rows */
 	size_t max_lines; /* 0: any number */
 };
 
@@ -105,7 +105,7 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
 	} else if (tally_part_is_range(part)) {
-		number_text(value, tally_part_last(part), false, unit_of(session, part->name));
+		number_text(value, ubp_tally_last(part), false, unit_of(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
 		number_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
@@ -251,8 +251,8 @@ static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64
 	char bar[4 * BAR + 8], from[VALUE_MAX], to[VALUE_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
-	number_text(from, tally_part_first(part), false, unit);
-	number_text(to, tally_part_last(part), false, unit);
+	number_text(from, ubp_tally_first(part), false, unit);
+	number_text(to, ubp_tally_last(part), false, unit);
 	if (has_room(t))
 		output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
 }
@@ -392,6 +392,16 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 		line(t, all);
 }
 
+static void print_json(struct table *t, const struct ubp_tally_row *row)
+{
+	size_t len;
+	const char *text = ubp_tally_json(t->p->session, row, &len);
+
+	if (text)
+		output_add(t->out, text, len);
+	t->is_short |= !text;
+}
+
 /* --- a block ------------------------------------------------------------------------------- */
 
 static bool fill(struct table *t)
@@ -419,7 +429,7 @@ static void print_table(struct table *t)
 		if (i == 0 && !t->p->json)
 			print_titles(t, &row);
 		if (t->p->json)
-			tally_json_row(t->out, t->p->session, &row);
+			print_json(t, &row);
 		else
 			print_row(t, &row);
 		if (output_pending(t->out) >= PIECE)
@@ -469,6 +479,8 @@ void tally_print(struct tally_print *p, struct output *out, bool is_last)
 		print_table(&t);
 	if (in_place)
 		output_printf(out, WRAP);
+	if (t.is_short)
+		cli_warn(NULL, "out of memory: not all that was counted is printed");
 	if (ubp_tally_dropped(tally)) {
 		(void)snprintf(text, sizeof(text),
 			       "%" PRIu64 " hits had no room for their keys",

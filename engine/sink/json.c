@@ -76,7 +76,7 @@ static char *put_quoted(char *to, const void *bytes, size_t len)
 	return to;
 }
 
-static void add_quoted(struct sink_buf *buf, const void *bytes, size_t len)
+void sink_json_string(struct sink_buf *buf, const void *bytes, size_t len)
 {
 	char *to = sink_buf_room(buf, QUOTED_BYTE_MAX * len + 2);
 
@@ -84,11 +84,16 @@ static void add_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 		sink_buf_end(buf, put_quoted(to, bytes, len));
 }
 
+void sink_json_range(struct sink_buf *to, uint64_t first, uint64_t last)
+{
+	sink_buf_printf(to, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}", first, last);
+}
+
 static void add_text_member(struct sink_buf *buf, const char *key, const char *value,
 			    size_t len)
 {
 	sink_buf_add_text(buf, key);
-	add_quoted(buf, value, len);
+	sink_json_string(buf, value, len);
 }
 
 static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
@@ -137,7 +142,7 @@ static bool add_named(struct sink_buf *buf, const struct event_record *record,
 	bool has_name = sink_add_name(&name, record, arg, i);
 
 	if (has_name)
-		add_quoted(buf, name.data, name.len);
+		sink_json_string(buf, name.data, name.len);
 	sink_buf_free(&name);
 	return has_name;
 }
@@ -155,13 +160,13 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 	case SPEC_STRING:
 		str = sink_string(record, arg, i);
 		if (str.bytes)
-			add_quoted(buf, str.bytes, str.len);
+			sink_json_string(buf, str.bytes, str.len);
 		else
 			sink_buf_add(buf, "null", 4);
 		return;
 	case SPEC_CHAR:
 		byte = (uint8_t)sink_value(record, arg, i);
-		add_quoted(buf, &byte, 1);
+		sink_json_string(buf, &byte, 1);
 		return;
 	case SPEC_HEX:
 		add_hex(buf, "", sink_value(record, arg, i));
@@ -194,7 +199,7 @@ static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 			continue;
 		if (n++ > 0)
 			sink_buf_add(buf, ",", 1);
-		add_quoted(buf, arg->name, strlen(arg->name));
+		sink_json_string(buf, arg->name, strlen(arg->name));
 		sink_buf_add(buf, arg->type.count ? ":[" : ":", arg->type.count ? 2 : 1);
 		for (size_t k = 0; k < sink_n_values(arg); k++) {
 			if (k > 0)

@@ -28,4 +28,9 @@
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_resolver *resolver);
 
+/* {"from":FIRST,"to":LAST}, numbers: a row of a histogram. */
+void sink_json_range(struct sink_buf *buf, uint64_t first, uint64_t last);
+/* A string in quotes. */
+void sink_json_string(struct sink_buf *buf, const void *bytes, size_t len);
+
 #endif
