@@ -42,6 +42,10 @@ const char *ubp_trigger_list(struct ubp_session *session, const char *event, siz
 /* Its histograms, as the kernel's file "hist" shows them; "" where there are none. */
 const char *ubp_trigger_hist(struct ubp_session *session, const char *event, size_t *ret_len);
 
+/* The same as JSON, lines of an object each: see "Triggers" in uprobe(1). */
+const char *ubp_trigger_hist_json(struct ubp_session *session, const char *event,
+				  size_t *ret_len);
+
 /*
  * Are the event's own hits handed out? At first all are, but those of synthetic events. Triggers are carried out in either case;
  * enable_event and disable_event switch the same from hit to hit.

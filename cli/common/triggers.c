@@ -81,8 +81,8 @@ static int write_one(struct ubp_session *session, const struct trace_options *o,
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (o->form.is_data && is_command(text, "hist", &rest))
-		return cli_usage_error("histograms are text: --trigger hist excludes --%s",
+	if (o->form.needs_stack && is_command(text, "hist", &rest))
+		return cli_usage_error("histograms are no stacks: --trigger hist excludes --%s",
 				       o->form.name);
 	name_event(session, i, name);
 	if (ubp_trigger_write(session, name, text, &err) < 0 ||
@@ -161,6 +161,25 @@ static const char *hists_of(struct ubp_session *session, size_t i, struct map *s
 	return text && *text ? text : NULL;
 }
 
+/* Each line says whose it is. */
+static void print_json(struct ubp_session *session, struct output *out)
+{
+	struct map seen = { 0 };
+	char name[NAME_ROOM];
+	size_t len = 0;
+
+	for (size_t i = 0; i < ubp_n_probes(session); i++) {
+		const char *text;
+
+		if (!is_new_event(session, i, &seen))
+			continue;
+		name_event(session, i, name);
+		text = ubp_trigger_hist_json(session, name, &len);
+		output_add(out, text ? text : "", text ? len : 0);
+	}
+	map_free(&seen);
+}
+
 /* Of one event alone it need not be told whose they are. */
 static bool has_several(struct ubp_session *session)
 {
@@ -181,6 +200,10 @@ void triggers_print(struct ubp_session *session, const struct trace_options *o,
 	struct map seen = { 0 };
 	size_t n_printed = 0;
 
+	if (o->triggers.n && o->form.is_data) {
+		print_json(session, out);
+		return;
+	}
 	for (size_t i = 0; o->triggers.n && i < ubp_n_probes(session); i++) {
 		char name[NAME_ROOM];
 		const char *text = hists_of(session, i, &seen, name);

@@ -538,8 +538,10 @@ static void read_list(struct session_triggers *triggers, struct trigger_event *e
 		trigger_read(event, to);
 }
 
-static void read_hist(struct session_triggers *triggers, struct trigger_event *event,
-		      struct sink_buf *to)
+static void read_hist_by(struct session_triggers *triggers, struct trigger_event *event,
+			 void (*read)(struct trigger_set *set, struct trigger_event *event,
+				      const struct tally *counted, struct sink_buf *out),
+			 struct sink_buf *to)
 {
 	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
 	const struct tally *counted = NULL;
@@ -550,8 +552,20 @@ static void read_hist(struct session_triggers *triggers, struct trigger_event *e
 	if (table && !counted)
 		to->failed = -ENOMEM;
 	else
-		trigger_read_hist(triggers->set, event, counted, to);
+		read(triggers->set, event, counted, to);
 	tally_free(own);
+}
+
+static void read_hist(struct session_triggers *triggers, struct trigger_event *event,
+		      struct sink_buf *to)
+{
+	read_hist_by(triggers, event, trigger_read_hist, to);
+}
+
+static void read_hist_json(struct session_triggers *triggers, struct trigger_event *event,
+			   struct sink_buf *to)
+{
+	read_hist_by(triggers, event, trigger_read_hist_json, to);
 }
 
 static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,
@@ -569,6 +583,11 @@ const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *re
 const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
 {
 	return give(s, name, ret_len, read_hist);
+}
+
+const char *ubp_trigger_hist_json(struct ubp_session *s, const char *name, size_t *ret_len)
+{
+	return give(s, name, ret_len, read_hist_json);
 }
 
 const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)

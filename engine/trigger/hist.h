@@ -34,6 +34,9 @@ struct trigger_set;
 #define HIST_FIELDS_MAX (HIST_VALUES_MAX + HIST_VARS_MAX + HIST_KEYS_MAX)
 #define HIST_DOERS_MAX  8
 
+#define HIST_STACK_ENTRIES 16
+#define HIST_ADDRESS_MAX   256 /* of its name */
+
 enum hist_flags {
 	HIST_KEY = 1 << 0,
 	HIST_VAR = 1 << 1,
@@ -160,10 +163,20 @@ int hist_command(struct trigger_command *command);
 void hist_hit(struct trigger_set *set, struct hist *hist, const struct event_record *record);
 /* A line of the trigger file; what the hist file says of it. */
 void hist_list(const struct trigger *trigger, struct sink_buf *out);
-void hist_print(struct trigger_set *set, const struct trigger *trigger, struct sink_buf *out);
+typedef void hist_print_fn(struct trigger_set *set, const struct trigger *trigger,
+			   struct sink_buf *out);
+hist_print_fn hist_print;
+/* The same as JSON. */
+hist_print_fn hist_json;
 /* With what was counted by its plan. */
 void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
-			const struct tally *counted, struct sink_buf *out);
+			const struct tally *counted, hist_print_fn *print,
+			struct sink_buf *out);
+/* Is it a stack that is told frame by frame? */
+bool hist_is_frames(const struct hist_field *field);
+/* "main+0x12", or a number. */
+void hist_name_address(const struct trigger_set *set, uint64_t address, bool with_offset,
+		       char *ret, size_t size);
 /* All histograms of @event go, whoever uses them: at the end. */
 void hist_drop_all(struct trigger_set *set, struct trigger_event *event);
 

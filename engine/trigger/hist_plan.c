@@ -274,7 +274,7 @@ static int add_rows(struct hist *hist, const struct tally *counted)
 }
 
 void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
-			const struct tally *counted, struct sink_buf *out)
+			const struct tally *counted, hist_print_fn *print, struct sink_buf *out)
 {
 	struct hist *hist = trigger->hist;
 	struct hist_map own = hist->map;
@@ -283,7 +283,7 @@ void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
 	add_all(&hist->map, &own);
 	if (add_rows(hist, counted) < 0)
 		out->failed = -ENOMEM;
-	hist_print(set, trigger, out);
+	print(set, trigger, out);
 	hist_map_clear(&hist->map);
 	hist->map = own;
 }

@@ -18,17 +18,16 @@
 #include "engine/trigger/syscall_name.h"
 #include "engine/trigger/trigger.h"
 
-#define STACK_ENTRIES 16
-#define BAR           20
-#define NO_PART       UINT32_MAX
+#define BAR     20
+#define NO_PART UINT32_MAX
 
 /* Over all entries, of each value. */
 struct sums {
 	uint64_t total[HIST_VALUES_MAX], max[HIST_VALUES_MAX];
 };
 
-static void name_address(const struct trigger_set *set, uint64_t address, bool with_offset,
-			 char *ret, size_t size)
+void hist_name_address(const struct trigger_set *set, uint64_t address, bool with_offset,
+		       char *ret, size_t size)
 {
 	if (!set->out->symbol ||
 	    !set->out->symbol(set->out_ctx, address, with_offset, ret, size))
@@ -37,14 +36,14 @@ static void name_address(const struct trigger_set *set, uint64_t address, bool w
 
 static void print_stack(const struct trigger_set *set, const uint8_t *key, struct sink_buf *out)
 {
-	for (size_t i = 0; i < STACK_ENTRIES; i++) {
-		char name[256];
+	for (size_t i = 0; i < HIST_STACK_ENTRIES; i++) {
+		char name[HIST_ADDRESS_MAX];
 		uint64_t address;
 
 		memcpy(&address, key + i * sizeof(address), sizeof(address));
 		if (!address)
 			return;
-		name_address(set, address, true, name, sizeof(name));
+		hist_name_address(set, address, true, name, sizeof(name));
 		sink_buf_printf(out, "         %s\n", name);
 	}
 }
@@ -57,7 +56,7 @@ static void print_syscall(uint64_t value, struct sink_buf *out)
 }
 
 /* A stack that is printed frame by frame; with .hex its first word is a number. */
-static bool is_frames(const struct hist_field *field)
+bool hist_is_frames(const struct hist_field *field)
 {
 	return field->flags & HIST_STACK &&
 	       !(field->flags & (HIST_HEX | HIST_SYM | HIST_SYM_OFFSET | HIST_SYSCALL));
@@ -78,11 +77,11 @@ static void add_chosen(const struct trigger_set *set, const char *chosen, int wi
 static void print_one(const struct trigger_set *set, const struct hist_field *field,
 		      const uint8_t *bytes, const char *comm, struct sink_buf *out)
 {
-	char name[256];
+	char name[HIST_ADDRESS_MAX];
 	uint64_t value;
 
 	memcpy(&value, bytes, sizeof(value));
-	if (is_frames(field)) {
+	if (hist_is_frames(field)) {
 		sink_buf_printf(out, "%s:\n",
 				field->field ? field->field->name : "common_stacktrace");
 		print_stack(set, bytes, out);
@@ -92,7 +91,8 @@ static void print_one(const struct trigger_set *set, const struct hist_field *fi
 	if (field->flags & HIST_HEX)
 		sink_buf_printf(out, "%" PRIx64, value);
 	else if (field->flags & (HIST_SYM | HIST_SYM_OFFSET)) {
-		name_address(set, value, field->flags & HIST_SYM_OFFSET, name, sizeof(name));
+		hist_name_address(set, value, field->flags & HIST_SYM_OFFSET, name,
+				  sizeof(name));
 		sink_buf_printf(out, "[%" PRIx64 "] %-*s", value,
 				field->flags & HIST_SYM ? 45 : 55, name);
 	} else if (field->flags & HIST_EXECNAME) {
@@ -123,7 +123,7 @@ static void print_key(const struct hist *hist, const uint8_t *key, const char *c
 		if (i > hist->n_values)
 			sink_buf_printf(out, ", ");
 		print_one(hist->set, field, key + field->offset, comm, out);
-		is_long |= is_frames(field);
+		is_long |= hist_is_frames(field);
 	}
 	sink_buf_printf(out, is_long ? "}" : " }");
 }
@@ -260,8 +260,10 @@ void hist_print(struct trigger_set *set, const struct trigger *trigger, struct s
 	free(sorted);
 }
 
-void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
-		       const struct tally *counted, struct sink_buf *out)
+/* All histograms of the event, by @print, with @between of two. */
+static void read_hists(struct trigger_set *set, struct trigger_event *event,
+		       const struct tally *counted, hist_print_fn *print, const char *between,
+		       struct sink_buf *out)
 {
 	bool first = true;
 
@@ -269,11 +271,23 @@ void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
 		if (t->kind != TRIGGER_HIST)
 			continue;
 		if (!first)
-			sink_buf_printf(out, "\n\n");
+			sink_buf_add_text(out, between);
 		if (counted)
-			hist_print_counted(set, t, counted, out);
+			hist_print_counted(set, t, counted, print, out);
 		else
-			hist_print(set, t, out);
+			print(set, t, out);
 		first = false;
 	}
+}
+
+void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
+		       const struct tally *counted, struct sink_buf *out)
+{
+	read_hists(set, event, counted, hist_print, "\n\n", out);
+}
+
+void trigger_read_hist_json(struct trigger_set *set, struct trigger_event *event,
+			    const struct tally *counted, struct sink_buf *out)
+{
+	read_hists(set, event, counted, hist_json, "", out);
 }

@@ -96,6 +96,9 @@ bool trigger_is_command(const char *text, struct sink_buf *told, size_t *ret_at)
 /* @counted: what was counted of its one histogram by the plan of trigger_plan(), beside what came as hits; NULL: nothing. */
 void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
 		       const struct tally *counted, struct sink_buf *out);
+/* The same as JSON. */
+void trigger_read_hist_json(struct trigger_set *set, struct trigger_event *event,
+			    const struct tally *counted, struct sink_buf *out);
 int trigger_write_enable(struct trigger_event *event, const char *text, size_t len);
 int trigger_write_filter(struct trigger_set *set, struct trigger_event *event,
 			 const char *text);

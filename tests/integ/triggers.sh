@@ -47,6 +47,25 @@ Totals:
 EOF
 cmp -s want.txt out.txt || fail "the histogram is $(cat out.txt)"
 
+# The same as JSON, counted in the target or from records; and what actions keep.
+json() {
+	good --json -e "$FLIP" --trigger "$1" -- ./trigtgt flip
+	python3 -c 'import json,sys; [json.loads(line) for line in open("out.txt")]' || fail "$1: no JSON"
+	[ "$(cat out.txt)" = "$2" ] || fail "$1: as JSON $(cat out.txt)"
+}
+TOTALS='{"event":"uprobes:flip","totals":{"hits":20,"entries":'
+json 'hist:keys=i.buckets=10:vals=i:sort=i' '{"event":"uprobes:flip","key":{"i":{"from":0,"to":9}},"hits":10,"sums":{"i":45}}
+{"event":"uprobes:flip","key":{"i":{"from":10,"to":19}},"hits":10,"sums":{"i":145}}
+'"$TOTALS"'2,"dropped":0}}'
+json 'hist:keys=i.log2:sort=i:nohitcount:vals=i if i > 4' '{"event":"uprobes:flip","key":{"i":{"from":5,"to":8}},"hits":4,"sums":{"i":26}}
+{"event":"uprobes:flip","key":{"i":{"from":17,"to":32}},"hits":3,"sums":{"i":54}}
+{"event":"uprobes:flip","key":{"i":{"from":9,"to":16}},"hits":8,"sums":{"i":100}}
+{"event":"uprobes:flip","totals":{"hits":15,"entries":3,"dropped":0}}'
+json 'hist:keys=common_cpu:n=i:onmax($n).save(i) if common_cpu < 0' '{"event":"uprobes:flip","totals":{"hits":0,"entries":0,"dropped":0}}'
+good --json -e "$FLIP" --trigger 'hist:keys=common_pid.execname:n=i:onmax($n).save(i)' -- ./trigtgt flip
+grep -qxE '\{"event":"uprobes:flip","key":\{"common_pid":\{"comm":"trigtgt","pid":[0-9]+\}\},"hits":20,"max":19,"saved":\{"i":19\}\}' out.txt ||
+	fail "what is kept: $(cat out.txt)"
+
 # Of a process with threads and a child, each of which has its hits; paths are shown whose they are.
 good -e 'p:thr ./trigtgt:pt_thr' --trigger 'hist:keys=common_pid.execname' -e 'p:key ./trigtgt:pt_k*' --trigger 'hist:keys=common_pid' -- ./trigtgt thr key
 while read -r _ tid name; do
@@ -146,6 +165,6 @@ refused "uprobe: error: Invalid type
       ^" --synthetic 'lat uint64 id' -e "$FLIP"
 run --trigger 'hist:keys=i' -e "$FLIP" -- ./trigtgt flip
 [ $RC = 2 ] || fail "a trigger without a definition: $RC"
-run --json -e "$FLIP" --trigger 'hist:keys=i' -- ./trigtgt flip
-[ $RC = 2 ] || fail "a histogram as JSON: $RC"
+run --folded -e "$FLIP" --trigger 'hist:keys=i' -- ./trigtgt flip
+[ $RC = 2 ] || fail "a histogram as stacks: $RC"
 exit 0
