@@ -24,6 +24,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include "ubp.h"
 
@@ -52,6 +53,12 @@ const char *ubp_trigger_hist_json(struct ubp_session *session, const char *event
  */
 int ubp_trigger_record(struct ubp_session *session, const char *event, bool on,
 		       struct ubp_err *err);
+
+/*
+ * A snapshot hands out what comes in the next @ns nanoseconds, too, as soon as it comes. Times are those of the hits; a snapshot meanwhile makes it
+ * longer. 0 or -ENOMEM.
+ */
+int ubp_trigger_snapshot_after(struct ubp_session *session, uint64_t ns);
 
 /*
  * No trigger is written any more, and ubp_trigger_record() switches nothing: both fail with -EBUSY from now on. So histograms can be counted in

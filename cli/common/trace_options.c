@@ -330,6 +330,8 @@ static const struct cli_option table[] = {
 	  .help = "what is done at hits of the definition before it, in the language of\n"
 		  "the kernel's event triggers: hist:keys=..., traceoff if ...;\n"
 		  "repeatable; histograms are printed at the end" },
+	{ 0, "snapshot-after", "MS", .set = trigger_set_after,
+	  .help = "what comes in MS milliseconds behind a snapshot is printed, too" },
 	{ 0, "synthetic", "TEXT", .set = trigger_add_synthetic,
 	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
 	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },

@@ -7,6 +7,7 @@
 #define UBP_CLI_COMMON_TRIGGER_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 /* --trigger, behind its definition. */
 struct trigger_option {
@@ -19,10 +20,12 @@ struct trigger_options {
 	size_t n;
 	const char **synthetic; /* --synthetic */
 	size_t n_synthetic;
+	uint64_t after_ns; /* --snapshot-after */
 };
 
 /* As .set of struct cli_option, for a struct that begins with trace_options. */
 int trigger_add(void *into, const char *arg);
 int trigger_add_synthetic(void *into, const char *arg);
+int trigger_set_after(void *into, const char *arg);
 
 #endif

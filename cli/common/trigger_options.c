@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* --trigger and --synthetic as they are typed. */
+/* --trigger, --synthetic and --snapshot-after as they are typed. */
+
+#include <limits.h>
 
 #include "cli/common/message.h"
 #include "cli/common/trace_options.h"
@@ -28,5 +30,16 @@ int trigger_add_synthetic(void *into, const char *arg)
 	if (VEC_FIT(t->synthetic, t->n_synthetic + 1) < 0)
 		return cli_error("out of memory");
 	t->synthetic[t->n_synthetic++] = arg;
+	return CLI_OK;
+}
+
+int trigger_set_after(void *into, const char *arg)
+{
+	uint64_t ms;
+
+	if (!cli_number(arg, 1, INT_MAX, &ms))
+		return cli_usage_error("--snapshot-after takes milliseconds, from 1, not '%s'",
+				       arg);
+	((struct trace_options *)into)->triggers.after_ns = ms * 1000000;
 	return CLI_OK;
 }

@@ -132,6 +132,9 @@ int triggers_write(struct ubp_session *session, const struct trace_options *o)
 				status = write_one(session, o, k, trigger->text);
 		map_free(&seen);
 	}
+	if (status == CLI_OK && o->triggers.after_ns &&
+	    ubp_trigger_snapshot_after(session, o->triggers.after_ns) < 0)
+		status = cli_error("out of memory");
 	if (status == CLI_OK && o->triggers.n)
 		status = settle(session);
 	return status;

@@ -21,6 +21,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/triggers_priv.h"
 #include "engine/sink/buf.h"
 #include "engine/spec/probe.h"
 #include "engine/tally/tally.h"
@@ -41,23 +42,6 @@ struct waiting {
 	uint16_t n_stack;                 /* as it was recorded */
 	bool is_kept, is_due;
 	struct event_record record;
-};
-
-struct session_triggers {
-	struct ubp_session *session;
-	struct trigger_set *set;
-	struct trigger_event *
-		*events; /* by the number of their probe; NULL: not looked for yet */
-	size_t n_events;
-	size_t n_defined; /* definitions whose events are known */
-	struct waiting *first, **last;
-	struct waiting **fresh; /* behind those that have waited for a snapshot already */
-	bool is_changed;        /* some of those are due, or go */
-	size_t n_bytes;
-	struct sink_buf text; /* what was given last */
-	bool is_settled;
-	struct map
-		counted; /* events whose hits are counted, by address: the number of their table, + 1 */
 };
 
 /* --- what triggers ask for ---------------------------------------------------- */
@@ -84,7 +68,8 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 	/* Then a stack is what the trigger gives. */
 	if (has_stack_trigger(event))
 		w->record.n_stack = 0;
-	w->is_due = in_snapshot || !triggers->set->has_snapshot;
+	w->is_due = in_snapshot || !triggers->set->has_snapshot ||
+		    record->time <= triggers->until_ns;
 	*triggers->last = w;
 	triggers->last = &w->next;
 	triggers->n_bytes += record->size;
@@ -123,6 +108,8 @@ static void snapshot(void *ctx)
 	for (struct waiting *w = triggers->first; w; w = w->next)
 		w->is_due = true;
 	triggers->is_changed = true;
+	if (triggers->after_ns)
+		triggers->until_ns = triggers->hit_ns + triggers->after_ns;
 }
 
 static const struct trigger_out out = {
@@ -212,6 +199,7 @@ void triggers_hit(struct session_triggers *triggers, const struct event_record *
 		fn(ctx, &plain);
 		return;
 	}
+	triggers->hit_ns = record->time;
 	trigger_hit(triggers->set, event, record);
 	flush(triggers, fn, ctx);
 }
@@ -266,7 +254,7 @@ static int add_events(struct session_triggers *triggers)
 }
 
 /* They are made when they are first asked for. NULL: memory is short. */
-static struct session_triggers *triggers_of(struct ubp_session *s)
+struct session_triggers *triggers_of(struct ubp_session *s)
 {
 	struct session_triggers *triggers = s->out.triggers;
 
@@ -288,7 +276,7 @@ static struct session_triggers *triggers_of(struct ubp_session *s)
 }
 
 /* "GROUP:EVENT", or "EVENT" of any group. */
-static struct trigger_event *find(const struct session_triggers *triggers, const char *name)
+struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name)
 {
 	const char *colon = strchr(name, ':');
 	size_t len = colon ? (size_t)(colon - name) : 0;
@@ -314,7 +302,7 @@ static int find_or_fail(struct ubp_session *s, const char *name,
 	ubp_err_reset(err);
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	*ret_event = find(triggers, name);
+	*ret_event = triggers_find(triggers, name);
 	if (!*ret_event)
 		return ubp_fail(err, ENOENT, "there is no event '%s'", name);
 	return triggers->is_settled ? ubp_fail(err, EBUSY, "triggers are settled") : 0;
@@ -387,6 +375,16 @@ int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct 
 	int rc = find_or_fail(s, name, &event, err);
 
 	return rc < 0 ? rc : trigger_write_enable(event, on ? "1" : "0", 1);
+}
+
+int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
+{
+	struct session_triggers *triggers = triggers_of(s);
+
+	if (!triggers)
+		return -ENOMEM;
+	triggers->after_ns = ns;
+	return 0;
 }
 
 int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *err)
@@ -505,92 +503,4 @@ const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
 		sink_buf_printf(&triggers->text, "histogram: made of records: %s",
 				why ? why : "its event's places have other arguments");
 	return triggers->text.data;
-}
-
-/* --- what there is ------------------------------------------------------------------------- */
-
-/* The text that is given is begun anew: what @read says of the event, or of all with @name NULL. */
-static const char *give(struct ubp_session *s, const char *name, size_t *ret_len,
-			void (*read)(struct session_triggers *triggers,
-				     struct trigger_event *event, struct sink_buf *to))
-{
-	struct session_triggers *triggers = triggers_of(s);
-	struct trigger_event *event = triggers && name ? find(triggers, name) : NULL;
-	struct sink_buf *text;
-
-	if (!triggers || (name && !event))
-		return NULL;
-	text = &triggers->text;
-	sink_buf_free(text);
-	read(triggers, event, text);
-	if (ret_len)
-		*ret_len = text->len;
-	if (text->failed)
-		return NULL;
-	return text->data ? text->data : "";
-}
-
-static void read_list(struct session_triggers *triggers, struct trigger_event *event,
-		      struct sink_buf *to)
-{
-	(void)triggers;
-	if (event->triggers)
-		trigger_read(event, to);
-}
-
-static void read_hist_by(struct session_triggers *triggers, struct trigger_event *event,
-			 void (*read)(struct trigger_set *set, struct trigger_event *event,
-				      const struct tally *counted, struct sink_buf *out),
-			 struct sink_buf *to)
-{
-	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
-	const struct tally *counted = NULL;
-	struct tally *own = NULL;
-
-	if (table)
-		counted = counting_look(triggers->session, (uint32_t)table - 1, &own);
-	if (table && !counted)
-		to->failed = -ENOMEM;
-	else
-		read(triggers->set, event, counted, to);
-	tally_free(own);
-}
-
-static void read_hist(struct session_triggers *triggers, struct trigger_event *event,
-		      struct sink_buf *to)
-{
-	read_hist_by(triggers, event, trigger_read_hist, to);
-}
-
-static void read_hist_json(struct session_triggers *triggers, struct trigger_event *event,
-			   struct sink_buf *to)
-{
-	read_hist_by(triggers, event, trigger_read_hist_json, to);
-}
-
-static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,
-			   struct sink_buf *to)
-{
-	(void)event;
-	synth_read(triggers->set, to);
-}
-
-const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
-{
-	return give(s, name, ret_len, read_list);
-}
-
-const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
-{
-	return give(s, name, ret_len, read_hist);
-}
-
-const char *ubp_trigger_hist_json(struct ubp_session *s, const char *name, size_t *ret_len)
-{
-	return give(s, name, ret_len, read_hist_json);
-}
-
-const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)
-{
-	return give(s, NULL, ret_len, read_synthetic);
 }

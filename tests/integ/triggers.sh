@@ -62,8 +62,11 @@ json 'hist:keys=i.log2:sort=i:nohitcount:vals=i if i > 4' '{"event":"uprobes:fli
 {"event":"uprobes:flip","key":{"i":{"from":9,"to":16}},"hits":8,"sums":{"i":100}}
 {"event":"uprobes:flip","totals":{"hits":15,"entries":3,"dropped":0}}'
 json 'hist:keys=common_cpu if i > 99' '{"event":"uprobes:flip","totals":{"hits":0,"entries":0,"dropped":0}}'
-good --json -e "$FLIP" --trigger 'hist:keys=common_pid.execname:n=i:onmax($n).save(i)' -- ./trigtgt flip
-grep -qxE '\{"event":"uprobes:flip","key":\{"common_pid":\{"comm":"trigtgt","pid":[0-9]+\}\},"hits":20,"max":19,"saved":\{"i":19\}\}' out.txt ||
+good --json -e "$FLIP" --trigger 'hist:keys=common_pid.execname:vals=i' -- ./trigtgt flip
+grep -qxE '\{"event":"uprobes:flip","key":\{"common_pid":\{"comm":"trigtgt","pid":[0-9]+\}\},"hits":20,"sums":\{"i":190\}\}' out.txt ||
+	fail "names of threads: $(cat out.txt)"
+good --json -e "$FLIP" --trigger 'hist:keys=common_pid:n=i:onmax($n).save(common_pid)' -- ./trigtgt flip
+grep -qxE '\{"event":"uprobes:flip","key":\{"common_pid":([0-9]+)\},"hits":20,"max":19,"saved":\{"common_pid":\1\}\}' out.txt ||
 	fail "what is kept: $(cat out.txt)"
 
 # Of a process with threads and a child, each of which has its hits; paths are shown whose they are.

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Triggers of a session: what its files share. */
+
+#ifndef UBP_SESSION_TRIGGERS_PRIV_H
+#define UBP_SESSION_TRIGGERS_PRIV_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "engine/base/map.h"
+#include "engine/sink/buf.h"
+
+struct trigger_event;
+struct trigger_set;
+struct ubp_session;
+struct waiting;
+
+struct session_triggers {
+	struct ubp_session *session;
+	struct trigger_set *set;
+	struct trigger_event *
+		*events; /* by the number of their probe; NULL: not looked for yet */
+	size_t n_events;
+	size_t n_defined; /* definitions whose events are known */
+	struct waiting *first, **last;
+	struct waiting **fresh; /* behind those that have waited for a snapshot already */
+	bool is_changed;        /* some of those are due, or go */
+	size_t n_bytes;
+	uint64_t after_ns;    /* what comes so long behind a snapshot is told, too ... */
+	uint64_t until_ns;    /* ... which is until then */
+	uint64_t hit_ns;      /* when the hit was whose triggers are carried out */
+	struct sink_buf text; /* what was given last */
+	bool is_settled;
+	struct map
+		counted; /* events whose hits are counted, by address: the number of their table, + 1 */
+};
+
+/* They are made when they are first asked for. NULL: memory is short. */
+struct session_triggers *triggers_of(struct ubp_session *s);
+/* "GROUP:EVENT", or "EVENT" of any group. */
+struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name);
+
+#endif
