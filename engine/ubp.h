@@ -217,6 +217,8 @@ const char *ubp_probe_definition(struct ubp_session *session, size_t i, const ch
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
 /* -EINVAL: @text is no ubp_options.sample. */
 int ubp_sample_check(const char *text, struct ubp_err *err);
+/* Are the hits of what is added from now on sampled? At first they are. Without ubp_options.sample it means nothing. */
+void ubp_sample_next(struct ubp_session *session, bool on);
 /* --explain: which hits of probe @i are told of, and who decides. Valid until the next call; NULL: all are. */
 const char *ubp_probe_sample(struct ubp_session *session, size_t i);
 /*

@@ -13,18 +13,16 @@
 #include "cli/common/output.h"
 #include "cli/common/tally.h"
 #include "cli/common/tally_part.h"
+#include "cli/common/unit.h"
 #include "engine/ubp_tally.h"
 
-#define BAR       40
-#define VALUE_MAX 64
-#define PIECE     65536 /* bytes that are written at a time */
+#define BAR   40
+#define PIECE 65536 /* bytes that are written at a time */
 /* To a terminal: lines are cut at its edge, or go on in the next one. */
 #define NO_WRAP "\033[?7l"
 #define WRAP    "\033[?7h"
 
 #define GAP_MOST 128 /* so many empty rows of a histogram are printed, no more */
-
-enum unit { UNIT_NONE, UNIT_NS, UNIT_BYTES };
 
 /* Of many rows little is kept: what orders most of them. */
 struct place {
@@ -61,55 +59,21 @@ static enum unit unit_of(struct ubp_session *session, const char *name)
 	return UNIT_NONE;
 }
 
-/* Three digits that count, and a unit. */
-static void scaled(char *text, double value, double step, const char *const *units, size_t n)
-{
-	size_t i = 0;
-
-	while (i + 1 < n && value >= step) {
-		value /= step;
-		i++;
-	}
-	if (i == 0)
-		(void)snprintf(text, VALUE_MAX, "%.0f%s", value, units[i]);
-	else
-		(void)snprintf(text, VALUE_MAX, "%.*f%s",
-			       value < 10    ? 2
-			       : value < 100 ? 1
-					     : 0,
-			       value, units[i]);
-}
-
-static void number_text(char *text, uint64_t number, bool is_signed, enum unit unit)
-{
-	static const char *const times[] = { "ns", "us", "ms", "s" };
-	static const char *const sizes[] = { "", "KiB", "MiB", "GiB", "TiB" };
-
-	if (unit == UNIT_NS)
-		scaled(text, (double)number, 1000, times, 4);
-	else if (unit == UNIT_BYTES && !(is_signed && (int64_t)number < 0))
-		scaled(text, (double)number, 1024, sizes, 5);
-	else if (is_signed)
-		(void)snprintf(text, VALUE_MAX, "%" PRId64, (int64_t)number);
-	else
-		(void)snprintf(text, VALUE_MAX, "%" PRIu64, number);
-}
-
 static void part_text(struct ubp_session *session, char *text, size_t size,
 		      const struct ubp_tally_part *part)
 {
-	char value[VALUE_MAX];
+	char value[UNIT_TEXT_MAX];
 
 	if (part->kind == UBP_TALLY_STRING) {
 		(void)snprintf(text, size, "%s", part->text);
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
 	} else if (tally_part_is_range(part)) {
-		number_text(value, ubp_tally_last(part), false, unit_of(session, part->name));
+		unit_text(value, ubp_tally_last(part), false, unit_of(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
-		number_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
-			    unit_of(session, part->name));
+		unit_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
+			  unit_of(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	}
 }
@@ -248,11 +212,11 @@ bool tally_has_unicode(void)
 static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64_t hits)
 {
 	enum unit unit = unit_of(t->p->session, part->name);
-	char bar[4 * BAR + 8], from[VALUE_MAX], to[VALUE_MAX];
+	char bar[4 * BAR + 8], from[UNIT_TEXT_MAX], to[UNIT_TEXT_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
-	number_text(from, ubp_tally_first(part), false, unit);
-	number_text(to, ubp_tally_last(part), false, unit);
+	unit_text(from, ubp_tally_first(part), false, unit);
+	unit_text(to, ubp_tally_last(part), false, unit);
 	if (has_room(t))
 		output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
 }
@@ -365,14 +329,14 @@ static void print_titles(struct table *t, const struct ubp_tally_row *row)
 
 static void print_row(struct table *t, const struct ubp_tally_row *row)
 {
-	char all[1600], value[VALUE_MAX];
+	char all[1600], value[UNIT_TEXT_MAX];
 	size_t len = (size_t)snprintf(all, sizeof(all), "%12" PRIu64, row->hits);
 
 	for (unsigned i = 0; i < row->n_values; i++) {
 		const struct ubp_tally_part *v = &row->values[i];
 
-		number_text(value, v->number, v->kind == UBP_TALLY_SIGNED,
-			    unit_of(t->p->session, v->name));
+		unit_text(value, v->number, v->kind == UBP_TALLY_SIGNED,
+			  unit_of(t->p->session, v->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	if (row->n_values) {
@@ -382,7 +346,7 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 					? (uint64_t)((int64_t)sum->number / (int64_t)row->hits)
 					: sum->number / row->hits;
 
-		number_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
+		unit_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	len = add_columns(t, row, false, all, sizeof(all), len);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/common/control.h"
+#include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "engine/base/vec.h"
 
@@ -326,6 +327,11 @@ static const struct cli_option table[] = {
 		  "The offset may also be SYMBOL, SYMBOL+OFF or a pattern of symbols" },
 	{ 0, "filter", "EXPR", .set = set_filter,
 	  .help = "only hits for which EXPR is true, of the -e or -f before it" },
+	{ 0, "allocates", "PTR[:SIZE]", .set = heap_set_allocates,
+	  .help = "hits of the definition before it allocate a block at PTR, of SIZE bytes,\n"
+		  "each an argument: what lives is printed by stack at the end" },
+	{ 0, "frees", "PTR", .set = heap_set_frees,
+	  .help = "hits of the definition before it free the block at PTR" },
 	{ 0, "trigger", "TEXT", .set = trigger_add,
 	  .help = "what is done at hits of the definition before it, in the language of\n"
 		  "the kernel's event triggers: hist:keys=..., traceoff if ...;\n"
@@ -522,7 +528,7 @@ int trace_options_check(const struct trace_options *o)
 	if (o->budget.once && o->budget.sample)
 		return cli_usage_error(
 			"--once has the first hit of each probe: it excludes --sample");
-	if (tally_check(o) != CLI_OK || record_check(o) != CLI_OK)
+	if (heap_check(o) != CLI_OK || tally_check(o) != CLI_OK || record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	return check_filter_word(o);
 }

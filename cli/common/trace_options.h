@@ -29,6 +29,8 @@ struct trace_definition {
 	enum definition_kind kind;
 	const char *text; /* of the definition, or the file's name */
 	const char *filter;
+	const char *memory; /* --allocates, --frees: the argument, or both; NULL: neither */
+	bool frees;
 	size_t first, n_probes; /* that it defined, once it was added */
 };
 

@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cli/common/control.h"
+#include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/pictures.h"
@@ -424,6 +425,8 @@ static void print_rest(struct run *run)
 	output_add(&run->out, text, len);
 	if (tally_is_wanted(&run->opt->tally))
 		tally_print(&run->tally, &run->out, true);
+	if (heap_is_wanted(run->opt))
+		heap_print(run->session, run->opt, &run->out);
 	triggers_print(run->session, run->opt, &run->out);
 	tell_untold(run);
 	if (run->opt->budget.once)

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
@@ -111,10 +112,13 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 	for (size_t i = 0; i < o->n_definitions; i++) {
 		struct trace_definition *d = &o->definitions[i];
 
+		ubp_sample_next(session, !d->frees);
 		d->first = ubp_n_probes(session);
 		if (add(session, d, &err) < 0)
 			return cli_error_record(&err);
 		d->n_probes = ubp_n_probes(session) - d->first;
+		if (heap_begin(session, d) != CLI_OK)
+			return CLI_FAILED;
 	}
 	if (ubp_n_probes(session) == 0)
 		return cli_error("no definition is given");
@@ -138,7 +142,7 @@ static enum ubp_stack stack_kind(const struct trace_options *o)
 		return o->stacks.kind;
 	return o->stacks.asked || o->stacks.raw || o->stacks.lines || o->stacks.frames ||
 			       o->form.needs_stack || pictures_want_stacks(o) ||
-			       tally_needs_stacks(&o->tally)
+			       tally_needs_stacks(&o->tally) || heap_is_wanted(o)
 		       ? UBP_STACK_CFI
 		       : UBP_STACK_NONE;
 }
@@ -171,7 +175,8 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.tid = o->who.tid;
 	opt.strict = o->strict;
 	opt.stay = o->stay;
-	opt.lossless = o->lossless;
+	/* A block whose end is lost would live for ever. */
+	opt.lossless = o->lossless || heap_is_wanted(o);
 	opt.ring_bytes = o->budget.ring_bytes;
 	if (o->to.record.path && !opt.ring_bytes)
 		opt.ring_bytes = RECORD_RING_BYTES;

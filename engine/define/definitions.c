@@ -178,6 +178,11 @@ const char *definitions_break(struct definitions *defs, size_t i, bool *ret_perh
 	return describe_break(defs, i, ret_perhaps);
 }
 
+void definitions_set_sample(struct definitions *defs, const struct sample_text *sample)
+{
+	defs->opt.sample = sample;
+}
+
 char *definitions_function(const struct definitions *defs, size_t i)
 {
 	return describe_function(defs, i);

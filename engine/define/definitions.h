@@ -19,6 +19,7 @@
 struct definition_file;
 struct definitions;
 struct object;
+struct sample_text;
 struct spec_probe;
 struct ubp_err;
 struct uprobe;
@@ -52,6 +53,8 @@ int definitions_add_usdt(struct definitions *defs, const char *definition, const
 int definitions_add_here(struct definitions *defs, const char *definition, const char *filter,
 			 struct ubp_err *err);
 bool definitions_are_given_up(const struct definitions *defs);
+/* What is added from now on is sampled so; NULL: not. It is borrowed. */
+void definitions_set_sample(struct definitions *defs, const struct sample_text *sample);
 /* No more will be added: the thread ends. Not of those that are given up. */
 void definitions_end_adding(struct definitions *defs);
 

@@ -170,12 +170,13 @@ static void fill_head(struct event_record *r, struct moment *m, const struct upr
 	memcpy(r->comm, task_comm_cached(m->t, m->now_ns), sizeof(r->comm));
 }
 
-static size_t add_stack(struct hit *hit, struct moment *m, struct event_record *r)
+static size_t add_stack(struct hit *hit, struct moment *m, const struct uprobe *probe,
+			struct event_record *r)
 {
 	size_t at = (sizeof(*r) + r->data_len + 7) & ~(size_t)7;
 	uint64_t *stack = (uint64_t *)((char *)r + at);
 
-	if (!hit->opt.stack)
+	if (!hit->opt.stack || probe->at_hit.no_stack)
 		return sizeof(*r) + r->data_len;
 	if (hit->opt.unwinder) {
 		r->n_stack = (uint16_t)stack_unwind(hit->opt.unwinder, m->t, m->regs, stack,
@@ -281,7 +282,7 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 		return;
 	}
 	uprobe_count(&probe->stats.passed);
-	size = add_stack(hit, m, r);
+	size = add_stack(hit, m, probe, r);
 	count_unanswered(&probe->stats, care, unanswered);
 	event_queue_commit(hit->opt.queue, size);
 	wake_reader(hit);

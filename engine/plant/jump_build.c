@@ -140,6 +140,15 @@ static bool counts(const struct site *site)
 	return false;
 }
 
+/* Entries of stacks, which those of a site have alike: if one wants them. */
+static uint8_t frames_of(const struct plant *plant, const struct site *site)
+{
+	for (size_t i = 0; i < jump_n_recorded(site); i++)
+		if (!jump_recorded(site, i)->at_hit.no_stack)
+			return (uint8_t)plant->opt.frames;
+	return 0;
+}
+
 /* Of all detours in a space, from the first on that asks for it. */
 static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
 			  const struct detour_plan *plan)
@@ -265,7 +274,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.probes = probes,
 		.lossless = plant->opt.lossless || counts(site),
 		.count_dropped = plant->opt.count_dropped,
-		.frames = (uint8_t)plant->opt.frames,
+		.frames = frames_of(plant, site),
 		.trampoline = returns_trampoline(ps),
 		.hijacks = hijacks.table,
 		.hijacks_mask = hijacks.mask,

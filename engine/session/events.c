@@ -12,6 +12,7 @@
 #include "engine/define/definitions.h"
 #include "engine/session/counting.h"
 #include "engine/session/event.h"
+#include "engine/session/heap.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
@@ -186,7 +187,8 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		if (live_tells(s, record)) {
-			if (!counting_took(s, record) && !once_is_again(s, record))
+			if (!session_heap_took(s, record) && !counting_took(s, record) &&
+			    !once_is_again(s, record))
 				deliver(batch, record);
 			n++;
 		}

@@ -8,6 +8,7 @@
 #include "engine/event/ring_sample.h"
 #include "engine/fetch/match.h"
 #include "engine/session/counting.h"
+#include "engine/session/heap.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
@@ -66,7 +67,8 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 			continue;
 		batch->n++;
 		n++;
-		if (!counting_took(s, record) && !once_is_again(s, record))
+		if (!session_heap_took(s, record) && !counting_took(s, record) &&
+		    !once_is_again(s, record))
 			batch->deliver(batch, record);
 	}
 	return n;

@@ -34,6 +34,11 @@ int session_sample_init(struct ubp_session *s, struct ubp_err *err)
 			     : ubp_fail(err, ENOMEM, "out of memory");
 }
 
+void ubp_sample_next(struct ubp_session *s, bool on)
+{
+	definitions_set_sample(s->defined, on ? s->out.sample : NULL);
+}
+
 void session_sample_free(struct ubp_session *s)
 {
 	free(s->out.sample);

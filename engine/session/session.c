@@ -28,6 +28,7 @@
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/record.h"
+#include "engine/session/heap.h"
 #include "engine/session/sample.h"
 #include "engine/session/session_definitions.h"
 #include "engine/session/tally.h"
@@ -167,6 +168,7 @@ void ubp_session_free(struct ubp_session *s)
 	session_tally_free(s);
 	session_record_free(s);
 	counting_free(s);
+	session_heap_free(s);
 	session_sample_free(s);
 	while (s->warning.first) {
 		struct warning *next = s->warning.first->next;

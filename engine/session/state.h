@@ -161,6 +161,7 @@ struct session_out {
 	struct event_texts texts;
 	struct session_counting *counting; /* counting.c; NULL: all hits are events */
 	struct session_tally *tally;       /* tally.c; NULL: that was not asked for */
+	struct session_heap *heap;         /* heap.c; NULL: no hits are about memory */
 	struct session_record *record;     /* record.c; NULL: nothing goes to a file */
 	struct sample_text *sample;        /* sample.c; NULL: all hits are told of */
 	struct session_triggers

@@ -24,25 +24,6 @@ uint64_t ubp_tally_first(const struct ubp_tally_part *part)
 	return part->number * part->width;
 }
 
-/* As --json has stacks of events: the innermost one first. */
-static void json_frames(struct sink_buf *to, const char *text)
-{
-	size_t len = text ? strlen(text) : 0;
-	const char *before = "";
-
-	sink_buf_add(to, "[", 1);
-	while (len) {
-		const char *colon = memrchr(text, ';', len);
-		size_t from = colon ? (size_t)(colon + 1 - text) : 0;
-
-		sink_buf_add_text(to, before);
-		sink_json_string(to, text + from, len - from);
-		before = ",";
-		len = from ? from - 1 : 0;
-	}
-	sink_buf_add(to, "]", 1);
-}
-
 static void json_number(struct sink_buf *to, const struct ubp_tally_part *part)
 {
 	if (part->kind == UBP_TALLY_SIGNED)
@@ -62,7 +43,7 @@ static void json_part(struct sink_buf *to, const struct ubp_session *session,
 	if (part->kind == UBP_TALLY_STRING)
 		sink_json_string(to, part->text, strlen(part->text));
 	else if (part->kind == UBP_TALLY_STACK)
-		json_frames(to, part->text);
+		sink_json_functions(to, part->text);
 	else if (part->kind == UBP_TALLY_PROBE)
 		sink_json_string(to, event, strlen(event));
 	else if (part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS)

@@ -89,6 +89,24 @@ void sink_json_range(struct sink_buf *to, uint64_t first, uint64_t last)
 	sink_buf_printf(to, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}", first, last);
 }
 
+void sink_json_functions(struct sink_buf *to, const char *text)
+{
+	size_t len = text ? strlen(text) : 0;
+	const char *before = "";
+
+	sink_buf_add(to, "[", 1);
+	while (len) {
+		const char *colon = memrchr(text, ';', len);
+		size_t from = colon ? (size_t)(colon + 1 - text) : 0;
+
+		sink_buf_add_text(to, before);
+		sink_json_string(to, text + from, len - from);
+		before = ",";
+		len = from ? from - 1 : 0;
+	}
+	sink_buf_add(to, "]", 1);
+}
+
 static void add_text_member(struct sink_buf *buf, const char *key, const char *value,
 			    size_t len)
 {

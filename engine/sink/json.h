@@ -30,6 +30,8 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 
 /* {"from":FIRST,"to":LAST}, numbers: a row of a histogram. */
 void sink_json_range(struct sink_buf *buf, uint64_t first, uint64_t last);
+/* The functions of a stack of sink_folded_frames(), the innermost first: an array. NULL: an empty one. */
+void sink_json_functions(struct sink_buf *buf, const char *stack);
 /* A string in quotes. */
 void sink_json_string(struct sink_buf *buf, const void *bytes, size_t len);
 

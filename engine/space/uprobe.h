@@ -121,6 +121,7 @@ struct uprobe_life {
 struct uprobe_at_hit {
 	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
 	struct sample_plan *sample; /* which hits are; NULL: all */
+	bool no_stack;  /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };
 

@@ -247,7 +247,7 @@ static void add(struct tally *t, const struct counted *c)
 
 /* --- records --------------------------------------------------------------------------------- */
 
-static uint64_t field_of(const struct tally_field *field, const struct event_record *record)
+uint64_t tally_field_value(const struct tally_field *field, const struct event_record *record)
 {
 	unsigned unused = 64 - 8u * field->size;
 	uint64_t value = 0;
@@ -321,7 +321,7 @@ static uint64_t number_of(const struct tally *t, const struct tally_key *key,
 	case TALLY_CPU:
 		return record->cpu;
 	default:
-		return field_of(&key->field, record);
+		return tally_field_value(&key->field, record);
 	}
 }
 
@@ -343,7 +343,7 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] =
-			tally_turned(&its->values[i], field_of(&its->values[i].field, record));
+			tally_turned(&its->values[i], tally_field_value(&its->values[i].field, record));
 	add(t, &c);
 }
 

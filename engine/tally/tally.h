@@ -43,6 +43,8 @@ void tally_free(struct tally *tally);
 typedef uint64_t tally_stack_fn(void *ctx, const struct event_record *record);
 void tally_set_stacks(struct tally *tally, tally_stack_fn *fn, void *ctx);
 
+/* A number of a record, by its sign if it has one; 0: that is outside of its data. */
+uint64_t tally_field_value(const struct tally_field *field, const struct event_record *record);
 /* One hit. */
 void tally_record(struct tally *tally, const struct tally_plan *its,
 		  const struct event_record *record);
