@@ -93,6 +93,7 @@ struct gen {
 	uint32_t used;                    /* registers the code uses: bit by number */
 	uint32_t early;     /* of .used, before it is known that there is something to record */
 	uint32_t clobbered; /* those whose value is in the frame now */
+	bool is_full;       /* the bell is rung for a hit that cannot be counted */
 	label_t fail;       /* where what can't be done leads now */
 	label_t search;
 	label_t read_call;           /* the call that reads, for all */

@@ -250,6 +250,21 @@ static void way_out(struct gen *g, const struct ways *ways)
 	go_on(g, ways);
 }
 
+/* With the early registers saved: who cannot count a hit waits until somebody comes who can, or nobody does. */
+static void put_bell_of_hit(struct gen *g)
+{
+	const struct gen_bell *bell = g->isa->scan->bell;
+	uint32_t more = bell->regs & ~g->early;
+	label_t on = emit_label(&g->e);
+
+	g->isa->move_regs(g, true, more);
+	g->is_full = true;
+	bell->ring(g, on, on);
+	g->is_full = false;
+	emit_set(&g->e, on);
+	g->isa->move_regs(g, false, more);
+}
+
 /* Returns where its breakpoint stands. */
 static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
@@ -258,6 +273,8 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 	emit_set(&g->e, ways->trap[i]);
 	g->isa->move_regs(g, false, g->used & ~g->early);
 	emit_set(&g->e, ways->trap_early[i]);
+	if (g->plan->asks_when_full && g->plan->probes[i].tally)
+		put_bell_of_hit(g);
 	if (g->isa->records->unless_alone)
 		g->isa->records->unless_alone(g, ways->leave_early);
 	g->isa->restore(g, g->early, ways->at_return ? GEN_RETURN : GEN_TRAP);

@@ -40,6 +40,7 @@
 #define OP_GUESS     256
 #define STACK_GUESS  512
 #define TALLY_GUESS  768 /* it counts in a table */
+#define BELL_GUESS   256 /* it asks the tracer to come */
 
 void jump_batch_free(struct jump_batch *batch)
 {
@@ -159,6 +160,7 @@ static uint32_t guess(const struct plant *plant, const struct site *site)
 
 		len += PROBE_GUESS + (plant->opt.frames ? STACK_GUESS : 0) +
 		       (tally && tally_has_table(tally) ? TALLY_GUESS : 0) +
+		       (tally && !plant->opt.stay ? BELL_GUESS : 0) +
 		       OP_GUESS * probe->program->n_ops;
 	}
 	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;

@@ -263,6 +263,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay &&
 			arch->detour.asks,
 		.asks_sharing = !plant->opt.follows,
+		.asks_when_full = !plant->opt.stay && arch->detour.asks && counts(site),
 		.stops = site->watches & ~(unsigned)WATCH_BELLS,
 		.filters = site->watches & WATCH_FILTERS,
 		.reads = !plant->opt.stay && arch->detour.reads,

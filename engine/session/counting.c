@@ -33,6 +33,7 @@ struct session_counting {
 		*taken; /* of each: of records, and of threads that have no ring any more */
 	size_t n, cap_plans, cap_taken;
 	uint32_t slot;
+	bool records;          /* some probes' hits are counted from records, each; atomic */
 	struct texts stacks;   /* functions, as --folded has them */
 	struct sink_buf stack; /* the one that is counted next */
 	char why[96];
@@ -182,6 +183,21 @@ static int add_filter(struct uprobe *probe, const struct filter *filter)
 	return 0;
 }
 
+/* NULL: a detour can do it. */
+static const char *why_records(const struct ubp_session *s, const struct uprobe *probe,
+			       const struct tally_plan *plan)
+{
+	const char *why = probe->arch->detour.tallies
+				  ? detour_why_no_tally(plan, probe->program)
+				  : "there is no code for that on this machine";
+
+	if (!why && !detour_does_filter(probe->program, probe->filter, probe->kind))
+		why = "its filter is not compiled";
+	if (!why && s->opt.stack != UBP_STACK_NONE)
+		why = "stacks are recorded";
+	return why;
+}
+
 static struct tally_plan *copy_plan(const struct tally_plan *plan)
 {
 	struct tally_plan *copy = malloc(sizeof(*copy));
@@ -191,9 +207,10 @@ static struct tally_plan *copy_plan(const struct tally_plan *plan)
 	return copy;
 }
 
-static int set(struct session_counting *c, struct uprobe *probe, size_t number,
+static int set(struct ubp_session *s, struct uprobe *probe, size_t number,
 	       const struct tally_plan *plan, const struct filter *filter)
 {
+	struct session_counting *c = s->out.counting;
 	struct counting_probe entry = { .plan = copy_plan(plan), .filter = filter };
 	struct tally_plan *its = copy_plan(plan);
 	int rc = entry.plan && its ? 0 : -ENOMEM;
@@ -212,19 +229,22 @@ static int set(struct session_counting *c, struct uprobe *probe, size_t number,
 	}
 	c->probes[number] = entry;
 	probe->at_hit.tally = its;
+	if (why_records(s, probe, plan))
+		__atomic_store_n(&c->records, true, __ATOMIC_RELAXED);
 	return 0;
 }
 
 int counting_set(struct ubp_session *s, size_t i, const struct tally_plan *plan,
 		 const struct filter *filter)
 {
-	return set(s->out.counting, definitions_uprobe(s->defined, i), i, plan, filter);
+	return set(s, definitions_uprobe(s->defined, i), i, plan, filter);
 }
 
 void counting_tell(struct ubp_session *s)
 {
 	struct session_counting *c = s->out.counting;
 
+	__atomic_store_n(&c->records, true, __ATOMIC_RELAXED);
 	for (size_t i = 0; i < c->n_probes; i++) {
 		if (!c->probes[i].plan)
 			continue;
@@ -240,7 +260,7 @@ int counting_take_place(struct ubp_session *s, struct uprobe *probe, unsigned nu
 
 	if (!plan)
 		return 0;
-	return set(s->out.counting, probe, number, plan, s->out.counting->probes[old].filter);
+	return set(s, probe, number, plan, s->out.counting->probes[old].filter);
 }
 
 void counting_forget(struct ubp_session *s, unsigned number)
@@ -272,6 +292,13 @@ void counting_free(struct ubp_session *s)
 	s->out.counting = NULL;
 }
 
+bool counting_records(const struct ubp_session *s)
+{
+	const struct session_counting *c = s->out.counting;
+
+	return c && __atomic_load_n(&c->records, __ATOMIC_RELAXED);
+}
+
 const char *counting_explain(struct ubp_session *s, size_t i)
 {
 	const struct uprobe *probe = definitions_uprobe(s->defined, i);
@@ -282,12 +309,7 @@ const char *counting_explain(struct ubp_session *s, size_t i)
 		return NULL;
 	if (s->no_jumps || definitions_stop(s->defined, i))
 		return "counted at its stops";
-	why = probe->arch->detour.tallies ? detour_why_no_tally(plan, probe->program)
-					  : "there is no code for that on this machine";
-	if (!why && !detour_does_filter(probe->program, probe->filter, probe->kind))
-		why = "its filter is not compiled";
-	if (!why && s->opt.stack != UBP_STACK_NONE)
-		why = "stacks are recorded";
+	why = why_records(s, probe, plan);
 	if (!why)
 		return "counted in the target";
 	(void)snprintf(s->out.counting->why, sizeof(s->out.counting->why),

@@ -47,6 +47,8 @@ const struct tally *counting_look(struct ubp_session *s, uint32_t number,
 /* The functions of a key that is a stack, the outermost first, with ';' between them; "": it had none. NULL: memory was short. */
 const char *counting_stack(const struct ubp_session *s, uint64_t number);
 
+/* Are some hits counted from their records, each? */
+bool counting_records(const struct ubp_session *s);
 /* How probe @i's hits will be counted, as far as files and its plan tell. Valid until the next call; NULL: they are not. */
 const char *counting_explain(struct ubp_session *s, size_t i);
 

@@ -17,6 +17,7 @@
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/stand_alone.h"
+#include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/tell.h"
@@ -56,8 +57,8 @@ const char *letting_go_why_none(const struct ubp_session *s)
 		return "only one of its threads is traced";
 	if (s->letting.is_bound)
 		return "it might not be traced again (kernel.yama.ptrace_scope)";
-	if (s->out.counting)
-		return "what cannot be counted in it is to stop it";
+	if (counting_records(s))
+		return "what is counted is recorded, and a full ring is to stop it";
 	if (stacks_unwinds(s))
 		return "user stacks are unwound at stops";
 	if (s->opt.lossless)

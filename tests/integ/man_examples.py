@@ -30,9 +30,9 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
 EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
-COUNTS = re.compile(r" --(count|hist|sum)\b")
-# A table's head, a bar, an entry as JSON.
-COUNTED = re.compile(r"^ +HITS\b|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
+COUNTS = re.compile(r" --(count|hist|sum|allocates)\b")
+# A table's head, a bar, an entry as JSON, a stack.
+COUNTED = re.compile(r"^ +(HITS|LIVE)\b|^[^;]+(;[^;]+)+ [0-9]+$|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
 FLAMEGRAPH = "#!/bin/sh\n# In place of flamegraph.pl, which Debian has not: lines of its form, nothing else.\n" \
              "cat > lines; ! grep -qvE '^[^;]+(;[^;]+)* [0-9]+$' lines && cat lines\n"
 
