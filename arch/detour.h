@@ -236,11 +236,6 @@ struct detour_plan {
 	 * .asks_sharing: a call of the kernel that makes a process asks only if that shares the memory, and so the rings.
 	 */
 	bool asks, asks_sharing, stops;
-	/*
-	 * Of probes that count nothing is lost: where nobody traces the process, a hit that would take the trap asks the tracer to come, as with .asks,
-	 * and takes it then.
-	 */
-	bool asks_when_full;
 	/* With .asks: in front of a call of the kernel that may set a filter for such calls (enum ubp_call_kind). If it does, .reads ends. */
 	bool filters;
 	/*

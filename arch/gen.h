@@ -93,7 +93,6 @@ struct gen {
 	uint32_t used;                    /* registers the code uses: bit by number */
 	uint32_t early;     /* of .used, before it is known that there is something to record */
 	uint32_t clobbered; /* those whose value is in the frame now */
-	bool is_full;       /* the bell is rung for a hit that cannot be counted */
 	label_t fail;       /* where what can't be done leads now */
 	label_t search;
 	label_t read_call;           /* the call that reads, for all */
@@ -169,8 +168,11 @@ struct gen_returns {
 /* Detours that ask the tracer to come (detour_plan.asks). */
 struct gen_bell {
 	uint32_t regs; /* it uses */
-	/* With them saved: to @traced if the process is traced, or is traced again by now; to @leave if it is not. */
-	void (*ring)(struct gen *g, label_t traced, label_t leave);
+	/*
+	 * With them saved: to @traced if the process is traced, or is traced again by now; to @leave if it is not. @is_full: for a hit that cannot be
+	 * counted, which waits as long as it takes.
+	 */
+	void (*ring)(struct gen *g, bool is_full, label_t traced, label_t leave);
 };
 
 /* Detours that scan the stack (detour_plan.scans). */

@@ -250,21 +250,6 @@ static void way_out(struct gen *g, const struct ways *ways)
 	go_on(g, ways);
 }
 
-/* With the early registers saved: who cannot count a hit waits until somebody comes who can, or nobody does. */
-static void put_bell_of_hit(struct gen *g)
-{
-	const struct gen_bell *bell = g->isa->scan->bell;
-	uint32_t more = bell->regs & ~g->early;
-	label_t on = emit_label(&g->e);
-
-	g->isa->move_regs(g, true, more);
-	g->is_full = true;
-	bell->ring(g, on, on);
-	g->is_full = false;
-	emit_set(&g->e, on);
-	g->isa->move_regs(g, false, more);
-}
-
 /* Returns where its breakpoint stands. */
 static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 {
@@ -273,8 +258,7 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 	emit_set(&g->e, ways->trap[i]);
 	g->isa->move_regs(g, false, g->used & ~g->early);
 	emit_set(&g->e, ways->trap_early[i]);
-	if (g->plan->asks_when_full && g->plan->probes[i].tally)
-		put_bell_of_hit(g);
+	gen_tally_ask(g, &g->plan->probes[i]);
 	if (g->isa->records->unless_alone)
 		g->isa->records->unless_alone(g, ways->leave_early);
 	g->isa->restore(g, g->early, ways->at_return ? GEN_RETURN : GEN_TRAP);
@@ -359,7 +343,7 @@ static void put_bell(struct gen *g)
 {
 	label_t on = emit_label(&g->e);
 
-	g->isa->scan->bell->ring(g, on, on);
+	g->isa->scan->bell->ring(g, false, on, on);
 	emit_set(&g->e, on);
 }
 
@@ -486,7 +470,7 @@ static void put_bell_of_scan(struct gen *g, label_t at, label_t *ret_trap)
 	label_t trap = emit_label(&g->e);
 
 	emit_set(&g->e, at);
-	g->isa->scan->bell->ring(g, trap, trap);
+	g->isa->scan->bell->ring(g, false, trap, trap);
 	*ret_trap = trap;
 }
 
@@ -505,7 +489,7 @@ static void put_watch(struct gen *g, label_t copy)
 	if (scan)
 		scan->look(g, trap, leave);
 	else
-		g->isa->scan->bell->ring(g, g->plan->stops ? trap : leave, leave);
+		g->isa->scan->bell->ring(g, false, g->plan->stops ? trap : leave, leave);
 	restore(g, GEN_LEAVE, leave, early);
 	g->isa->jump(&g->e, copy);
 	if (scan && g->plan->asks)

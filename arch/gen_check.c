@@ -52,7 +52,7 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
-	if ((plan->asks || plan->asks_when_full) && !(isa->scan && isa->scan->bell))
+	if ((plan->asks || plan->tally.asks_when_full) && !(isa->scan && isa->scan->bell))
 		return ubp_fail(err, EOPNOTSUPP, "nothing asks the tracer to come");
 	if (plan->scans)
 		return isa->scan && plan->n_probes == 0 && plan->return_vaddr &&

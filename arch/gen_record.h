@@ -39,6 +39,8 @@ void gen_sample_mark(struct gen *g);
 
 /* --- gen_tally.c ---------------------------------------------------------------------- */
 
+/* With the early registers saved, in front of the trap of a hit of @probe: tally_place.asks_when_full. */
+void gen_tally_ask(struct gen *g, const struct detour_probe *probe);
 /* As gen_record(), for a probe that counts. False: it records its hits. */
 bool gen_tally(struct gen *g, label_t trap, size_t i);
 /* Does it do nothing but count? */

@@ -178,3 +178,18 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 	}
 	return true;
 }
+
+void gen_tally_ask(struct gen *g, const struct detour_probe *probe)
+{
+	const struct gen_scan *scan = g->isa->scan;
+	label_t on = emit_label(&g->e);
+	uint32_t more;
+
+	if (!g->plan->tally.asks_when_full || !probe->tally)
+		return;
+	more = scan->bell->regs & ~g->early;
+	g->isa->move_regs(g, true, more);
+	scan->bell->ring(g, true, on, on);
+	emit_set(&g->e, on);
+	g->isa->move_regs(g, false, more);
+}

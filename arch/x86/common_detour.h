@@ -72,7 +72,7 @@ void x86_count_in_head(struct gen *g, size_t at, label_t fixup);
 /* struct gen_records. */
 void x86_unless_alone(struct gen *g, label_t leave);
 /* struct gen_bell (common_detour_bell.c). */
-void x86_bell(struct gen *g, label_t traced, label_t leave);
+void x86_bell(struct gen *g, bool is_full, label_t traced, label_t leave);
 
 /* --- the stack that is looked through (struct gen_scan) --------------------------- */
 

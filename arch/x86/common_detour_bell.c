@@ -4,7 +4,7 @@
 /*
  * For both widths: a place where the tracer has to be there, in a process that it has let go of (detour_plan.asks): the thread rings
  * (ring_head.bell), and waits until it is traced again, the tracer has died, or some 20 to 350 ms have passed; with
- * detour_plan.asks_when_full for as long as it takes. It waits without a system call, for the program may have a filter that allows none.
+ * tally_place.asks_when_full for as long as it takes. It waits without a system call, for the program may have a filter that allows none.
  */
 
 #include <stddef.h>
@@ -94,13 +94,13 @@ static void unless_filter(struct gen *g, label_t leave)
 }
 
 /* To @then if the process is traced, by the word gate.alone, and nobody is in a call of a detour that a filter could be for; else on. */
-static void if_traced(struct gen *g, label_t fixup, label_t then)
+static void if_traced(struct gen *g, bool is_full, label_t fixup, label_t then)
 {
 	label_t not_yet = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	test_alone(g, fixup);
-	if (!g->plan->filters || g->is_full) {
+	if (!g->plan->filters || is_full) {
 		emit_jcc(e, COND_E, then);
 		return;
 	}
@@ -124,30 +124,30 @@ static void if_refused(struct gen *g, label_t refused)
 	emit_set(e, on);
 }
 
-void x86_bell(struct gen *g, label_t traced, label_t leave)
+void x86_bell(struct gen *g, bool is_full, label_t traced, label_t leave)
 {
 	struct emit *e = &g->e;
 	label_t again, come = emit_label(e), in_vain = emit_label(e);
 
 	x86_find_base(g, traced, leave);
-	if (g->plan->filters && !g->is_full)
+	if (g->plan->filters && !is_full)
 		unless_filter(g, leave);
-	if_traced(g, traced, traced);
+	if_traced(g, is_full, traced, traced);
 	emit_rr(e, OP_LOAD | OP_W, G_DX, G_AX);
-	if (!g->plan->scans && !g->is_full)
+	if (!g->plan->scans && !is_full)
 		unless_thread(g, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
 	emit_imm(e, G_CX, X86_WAIT_ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
-	if_traced(g, leave, come);
+	if_traced(g, is_full, leave, come);
 	if_refused(g, in_vain);
 	x86_test_owner(g, leave);
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
 	/* Nothing that is counted is lost: as long as the tracer lives, and has not refused. */
-	if (g->is_full)
+	if (is_full)
 		emit_jmp(e, again);
 	emit_set(e, in_vain);
 	x86_count_in_head(g, offsetof(struct ring_head, in_vain), leave);

@@ -263,7 +263,6 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay &&
 			arch->detour.asks,
 		.asks_sharing = !plant->opt.follows,
-		.asks_when_full = !plant->opt.stay && arch->detour.asks && counts(site),
 		.stops = site->watches & ~(unsigned)WATCH_BELLS,
 		.filters = site->watches & WATCH_FILTERS,
 		.reads = !plant->opt.stay && arch->detour.reads,
@@ -290,6 +289,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 
 	if (rc < 0)
 		return rc;
+	plan.tally.asks_when_full = !plant->opt.stay && arch->detour.asks && counts(site);
 	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
 	jump->n_numbers = probe_list(plant)->n_numbers;
 	if (jump_take_probes(jump, site) < 0)
