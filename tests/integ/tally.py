@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 """What --count, --hist and --sum tell is what the target counted itself: in the target, from records, at stops; with threads that come
-and go, children that are killed, signal handlers that interrupt."""
+and go, children that are killed, signal handlers that interrupt; while they are traced, and let go of."""
 
 import json
 import os
@@ -70,10 +70,10 @@ def log2_of(value):
     return ((1 << (e - 1)) + 1 if e else 0, 1 << e if e < 64 else (1 << 64) - 1)
 
 
-def check(keys, rounds, mode):
+def check(keys, rounds, mode, *more):
     plain = f"p:t/counted {TARGET}:counted"
     with_key = f"{plain} key=%di:s64 text=+0(%si):string"
-    ways = ["--mode", mode]
+    ways = ["--mode", mode, *more]
     noted, rows = run(keys, rounds, [*ways, "--count", plain])
     compare(f"{mode}: by event", by_key(keys, rows), {"counted": sum(noted.values())})
     noted, rows = run(keys, rounds, [*ways, "--count=key", with_key])
@@ -93,6 +93,14 @@ def check(keys, rounds, mode):
         fail(f"{mode}: sum: {rows} is not {want}")
 
 
+def check_alone(keys, rounds):
+    """Nobody traces it most of the time."""
+    noted, rows = run(keys, rounds, ["--mode", "jump", "--count=key", f"p:t/counted {TARGET}:counted key=%di:s64"])
+    compare("alone, by number", by_key(keys, rows), noted)
+    noted, rows = run(keys, rounds, ["--mode", "jump", "--count=tid", f"p:t/counted {TARGET}:counted"])
+    compare("alone, by thread", {"all": sum(row["hits"] for row in rows)}, {"all": sum(noted.values())})
+
+
 def check_room():
     """Code that looks entries up is longer: there is room for that of each function of a library."""
     result = subprocess.run([UPROBE, "--stats", "--mode", "jump", "-o", "rows", "--count=cpu", "p:libc:*", "--", "true"], stderr=subprocess.PIPE,
@@ -103,6 +111,7 @@ def check_room():
 
 
 check_room()
-check(1000, 20000, "jump")
-check(200000, 20000, "jump")
+check_alone(1000, 5000)
+check(1000, 20000, "jump", "--stay")
+check(200000, 20000, "jump", "--stay")
 check(100, 60, "trap")
