@@ -152,6 +152,16 @@ named '^ +[0-9]+.*greet\("world", 1\)' -- --lines-of main ./hello
 line=$(sed -nE 's/^ *([0-9]+) .*greet\(argv\[i\], i\).*/\1/p' "$tmp/out")
 named '^p:uprobes/main_L'"$line"' \./hello:0x[0-9a-f]+ i=' -- --definition "p:./hello:main:$line i"
 
+title 'answers, not lines: counts by key'
+named '^ +HITS  FUNCTION$' '^ +[0-9]+  .*mem' -- --count=function 'p:libc:mem*' -- bash -c 'ls / > /dev/null'
+
+title 'a histogram of how long something takes'
+named '^ +[0-9.]+(ns|us|ms|s) \.\. +[0-9.]+(ns|us|ms|s) +[1-9][0-9]* \|.' -- --hist 'r:libc:malloc $duration' -- bash -c 'ls / > /dev/null'
+
+title 'the top of a table: for whom most memory is allocated'
+named '^ +HITS +SUM +MIN +MAX +MEAN  COMM$' '^ +[0-9]+ .*  sort$' -- \
+	--sum=size --by=comm --top 2 'p:libc:malloc size=%di' -- bash -c 'ls / | sort > /dev/null; :'
+
 python3=/usr/bin/python3
 if "$USDT" -l $python3 2> /dev/null | grep -qx python:import__find__load__start; then
 	tool=usdt
