@@ -65,7 +65,7 @@ int heap_check(const struct trace_options *o)
 		return cli_usage_error("--frees is for blocks of --allocates");
 	if (tally_is_wanted(&o->tally) || o->triggers.n || o->budget.once || o->to.record.path)
 		return cli_usage_error("--allocates excludes --count, --hist, --sum, "
-				       "--trigger, --once and --record");
+				       "--trigger, --once, --record, --flame and --heat");
 	return CLI_OK;
 }
 

@@ -388,29 +388,6 @@ static void add_lost(struct run *run)
 	output_add(&run->out, text, len);
 }
 
-/* --once: of the places in each file, how many were hit. */
-static void tell_once(const struct run *run)
-{
-	size_t n = ubp_n_probes(run->session), n_hit = 0, first = 0;
-	char text[512];
-
-	for (size_t i = 0; i < n; i++) {
-		const char *path = ubp_probe_path(run->session, i);
-		struct ubp_probe_stats st;
-
-		ubp_probe_stats(run->session, i, &st);
-		n_hit += st.taken_out == UBP_TAKEN_OUT_ONCE;
-		if (i + 1 < n && strcmp(path, ubp_probe_path(run->session, i + 1)) == 0)
-			continue;
-		(void)snprintf(text, sizeof(text), "%zu of %zu place%s of %s %s hit", n_hit,
-			       i + 1 - first, i == first ? "" : "s", path,
-			       i == first ? "was" : "were");
-		cli_tell(NULL, text);
-		first = i + 1;
-		n_hit = 0;
-	}
-}
-
 static void print_rest(struct run *run)
 {
 	const char *text;
@@ -430,7 +407,7 @@ static void print_rest(struct run *run)
 	triggers_print(run->session, run->opt, &run->out);
 	tell_untold(run);
 	if (run->opt->budget.once)
-		tell_once(run);
+		cli_tell_once(run->session);
 	if (pictures_end(&run->pictures) != CLI_OK)
 		run->failed = true;
 	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
