@@ -12,6 +12,7 @@
 
 struct output;
 struct ubp_session;
+struct ubp_tally_part;
 
 struct tally_options {
 	bool count, hist;  /* given */
@@ -21,6 +22,7 @@ struct tally_options {
 	const char *by;    /* --by=KEY[,KEY] */
 	uint64_t top;      /* 0: all */
 	uint64_t every_ns; /* 0: at the end */
+	bool with_sum;     /* --hist: the sum of ARG, too, for those that want it */
 };
 
 /* As .set of struct cli_option, of a structure that begins with trace_options. */
@@ -42,6 +44,15 @@ char *tally_text(const struct tally_options *o);
 
 /* Does the user's locale say that bars may have parts of characters? */
 bool tally_has_unicode(void);
+
+/* What an arg counts, as far as its definition tells: $duration, or a name that speaks of bytes. */
+enum tally_unit { TALLY_PLAIN, TALLY_NS, TALLY_BYTES };
+
+enum tally_unit tally_unit(struct ubp_session *session, const char *name);
+/* Does the key stand for a range? */
+bool tally_is_scaled(const struct ubp_tally_part *part);
+/* The last number of that range; of others the number itself. */
+uint64_t tally_last_of(const struct ubp_tally_part *part);
 
 /* What is printed, and how. */
 struct tally_print {

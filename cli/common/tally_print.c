@@ -18,8 +18,6 @@
 #define PIECE     65536 /* bytes that are written at a time */
 #define GAP_MOST  128   /* so many empty rows of a histogram are printed, no more */
 
-enum unit { UNIT_NONE, UNIT_NS, UNIT_BYTES };
-
 /* Of many rows little is kept: what orders most of them. */
 struct place {
 	uint64_t most;
@@ -37,8 +35,7 @@ struct table {
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* What an arg counts, as far as its definition tells: $duration, or a name that speaks of bytes. */
-static enum unit unit_of(struct ubp_session *session, const char *name)
+enum tally_unit tally_unit(struct ubp_session *session, const char *name)
 {
 	static const char *const bytes[] = { "size", "bytes", "len", "length", "nbytes" };
 	const char *listing = ubp_probe_listing(session, 0);
@@ -46,11 +43,11 @@ static enum unit unit_of(struct ubp_session *session, const char *name)
 
 	(void)snprintf(text, sizeof(text), " %s=$duration", name);
 	if (listing && strstr(listing, text))
-		return UNIT_NS;
+		return TALLY_NS;
 	for (size_t i = 0; i < sizeof(bytes) / sizeof(bytes[0]); i++)
 		if (strcmp(name, bytes[i]) == 0)
-			return UNIT_BYTES;
-	return UNIT_NONE;
+			return TALLY_BYTES;
+	return TALLY_PLAIN;
 }
 
 /* Three digits that count, and a unit. */
@@ -72,14 +69,14 @@ static void scaled(char *text, double value, double step, const char *const *uni
 			       value, units[i]);
 }
 
-static void number_text(char *text, uint64_t number, bool is_signed, enum unit unit)
+static void number_text(char *text, uint64_t number, bool is_signed, enum tally_unit unit)
 {
 	static const char *const times[] = { "ns", "us", "ms", "s" };
 	static const char *const sizes[] = { "", "KiB", "MiB", "GiB", "TiB" };
 
-	if (unit == UNIT_NS)
+	if (unit == TALLY_NS)
 		scaled(text, (double)number, 1000, times, 4);
-	else if (unit == UNIT_BYTES && !(is_signed && (int64_t)number < 0))
+	else if (unit == TALLY_BYTES && !(is_signed && (int64_t)number < 0))
 		scaled(text, (double)number, 1024, sizes, 5);
 	else if (is_signed)
 		(void)snprintf(text, VALUE_MAX, "%" PRId64, (int64_t)number);
@@ -87,24 +84,26 @@ static void number_text(char *text, uint64_t number, bool is_signed, enum unit u
 		(void)snprintf(text, VALUE_MAX, "%" PRIu64, number);
 }
 
-/* Values with this key are up to that, and from that on. */
-static uint64_t last_of(const struct ubp_tally_part *part)
+bool tally_is_scaled(const struct ubp_tally_part *part)
 {
+	return part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS;
+}
+
+uint64_t tally_last_of(const struct ubp_tally_part *part)
+{
+	if (!tally_is_scaled(part))
+		return part->number;
 	if (part->kind == UBP_TALLY_LOG2)
 		return part->number > 63 ? UINT64_MAX : 1ULL << part->number;
 	return part->number * part->width + part->width - 1;
 }
 
+/* Values of its key are from that on. */
 static uint64_t first_of(const struct ubp_tally_part *part)
 {
 	if (part->kind == UBP_TALLY_LOG2)
 		return part->number ? (1ULL << ((part->number - 1) & 63)) + 1 : 0;
 	return part->number * part->width;
-}
-
-static bool is_scaled(const struct ubp_tally_part *part)
-{
-	return part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS;
 }
 
 static void part_text(struct ubp_session *session, char *text, size_t size,
@@ -116,12 +115,12 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 		(void)snprintf(text, size, "%s", part->text);
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
-	} else if (is_scaled(part)) {
-		number_text(value, last_of(part), false, unit_of(session, part->name));
+	} else if (tally_is_scaled(part)) {
+		number_text(value, tally_last_of(part), false, tally_unit(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
 		number_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
-			    unit_of(session, part->name));
+			    tally_unit(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	}
 }
@@ -220,12 +219,12 @@ bool tally_has_unicode(void)
 /* Bars go to the output as they are: output_line() would escape them. */
 static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64_t hits)
 {
-	enum unit unit = unit_of(t->p->session, part->name);
+	enum tally_unit unit = tally_unit(t->p->session, part->name);
 	char bar[4 * BAR + 8], from[VALUE_MAX], to[VALUE_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
 	number_text(from, first_of(part), false, unit);
-	number_text(to, last_of(part), false, unit);
+	number_text(to, tally_last_of(part), false, unit);
 	output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
 	t->p->n_lines++;
 }
@@ -318,7 +317,7 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 		const struct ubp_tally_part *v = &row->values[i];
 
 		number_text(value, v->number, v->kind == UBP_TALLY_SIGNED,
-			    unit_of(t->p->session, v->name));
+			    tally_unit(t->p->session, v->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	if (row->n_values) {
@@ -328,7 +327,7 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 					? (uint64_t)((int64_t)sum->number / (int64_t)row->hits)
 					: sum->number / row->hits;
 
-		number_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
+		number_text(value, mean, is_signed, tally_unit(t->p->session, sum->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	for (unsigned i = 0; i < row->n_keys; i++) {
@@ -373,9 +372,9 @@ static void json_part(struct table *t, const struct ubp_tally_part *part)
 		json_string(t->out, part->text);
 	else if (part->kind == UBP_TALLY_PROBE)
 		json_string(t->out, ubp_probe_event(t->p->session, part->number));
-	else if (is_scaled(part))
+	else if (tally_is_scaled(part))
 		output_printf(t->out, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}",
-			      first_of(part), last_of(part));
+			      first_of(part), tally_last_of(part));
 	else
 		json_number(t->out, part);
 }

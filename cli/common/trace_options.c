@@ -11,6 +11,8 @@
 
 #include "cli/common/control.h"
 #include "cli/common/message.h"
+#include "cli/common/trace_word.h"
+#include "cli/hosts/prometheus.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
@@ -55,32 +57,12 @@ static int set_filter(void *into, const char *arg)
 	return CLI_OK;
 }
 
-/* bpftrace's form of a probe, with a path behind it. */
-static int check_form(const char *word)
-{
-	static const struct {
-		const char *there, *here;
-	} forms[] = { { "uprobe:", "p:" }, { "uretprobe:", "r:" }, { "usdt:", "" } };
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		size_t len = strlen(forms[i].there);
-
-		if (strncmp(word, forms[i].there, len) != 0 ||
-		    (word[len] != '/' && word[len] != '.'))
-			continue;
-		return cli_usage_error("'%.*s' is bpftrace's; here it is '%s%.*s'",
-				       (int)strcspn(word, " {"), word, forms[i].here,
-				       (int)strcspn(word + len, " {"), word + len);
-	}
-	return CLI_OK;
-}
-
 /* perf-tools: a definition, then perhaps its filter. */
 int trace_options_add_word(void *into, const char *word)
 {
 	struct trace_options *o = into;
 
-	if (check_form(word) != CLI_OK)
+	if (trace_word_check_form(word) != CLI_OK)
 		return CLI_USAGE;
 	switch (o->n_words++) {
 	case 0:
@@ -388,6 +370,9 @@ static const struct cli_option table[] = {
 		  "becomes FILE.1, FILE.2, ...; only N files are kept" },
 	{ 0, "append", FLAG(to.append),
 	  .help = "to what is in FILE of -o or --record; SIGHUP opens FILE anew" },
+	{ 0, "prometheus", "[ADDR:]PORT", .set = prometheus_set,
+	  .help = "answer Prometheus at PORT: hits, losses, and what is counted; of\n"
+		  "this host alone, unless ADDR is another of its addresses" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
@@ -458,37 +443,6 @@ int trace_options_check_list(const struct trace_options *o)
 	return CLI_OK;
 }
 
-/* "name=...", but not "name==..." or "name=~...". */
-static bool is_assignment(const char *word)
-{
-	size_t len =
-		strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-
-	return len && word[len] == '=' && word[len + 1] && !strchr("=~ ", word[len + 1]);
-}
-
-/*
- * What is no filter, but was typed as one: arguments outside of the definition's quotes, or a command
- * without "--" in front. A filter has an operator behind a name.
- */
-static int check_filter_word(const struct trace_options *o)
-{
-	const struct trace_definition *d = &o->definitions[0];
-	const char *word = d->filter;
-
-	if (o->n_words < 2 || d->kind != DEFINITION_WORD || !word)
-		return CLI_OK;
-	if (strchr("+-%$@\\", *word) || strspn(word, "&*") || is_assignment(word))
-		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
-				       "quotes: '%s %s'",
-				       word, d->text, word);
-	if (*word && !strpbrk(word, "=!<>~&()"))
-		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
-				       "quotes, a command behind '--'",
-				       word);
-	return CLI_OK;
-}
-
 int trace_options_check(const struct trace_options *o)
 {
 	if (o->n_definitions == 0)
@@ -531,9 +485,12 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error(
 			"hits that are counted are no events: --flame and --heat "
 			"exclude --count, --hist and --sum");
-	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK)
+	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK ||
+	    prometheus_check(o) != CLI_OK)
 		return CLI_USAGE;
-	return check_filter_word(o);
+	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD || !o->definitions[0].filter)
+		return CLI_OK;
+	return trace_word_check_filter(o->definitions[0].filter, o->definitions[0].text);
 }
 
 /* With -l, a word is a pattern; of two, if -l had none, the first is its target. */

@@ -29,6 +29,7 @@
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
 #include "cli/common/triggers.h"
+#include "cli/hosts/prometheus.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_record.h"
@@ -45,6 +46,7 @@ struct run {
 	struct pictures pictures;
 	int signal_fd;
 	struct control control;
+	struct prometheus prometheus;
 	uint64_t deadline_ns; /* 0: none */
 	struct tally_print tally;
 	uint64_t tally_ns; /* when what is counted is printed next; 0: at the end */
@@ -188,6 +190,8 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	if (ubp_event_probe(event) != -1)
 		run->n_events++;
 	pictures_event(&run->pictures, event);
+	if (run->prometheus.server)
+		metrics_taker_event(&run->prometheus.taker, event);
 	if (run->out.error)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
@@ -275,17 +279,18 @@ static void take_signals(struct run *run)
 static void wait_for_something(struct run *run, int fd, int timeout_ms)
 {
 	size_t pending = output_pending(&run->out);
-	struct pollfd p[4] = {
+	struct pollfd p[5] = {
 		{ .fd = run->signal_fd, .events = POLLIN },
 		{ .fd = run->out.can_vanish ? run->out.fd : -1,
 		  .events = pending ? POLLOUT : 0 },
 		{ .fd = pending < BATCH_BYTES ? fd : -1, .events = POLLIN },
 		{ .fd = run->control.fd, .events = POLLIN },
+		{ .fd = prometheus_fd(&run->prometheus), .events = POLLIN },
 	};
 
 	if (run->out.error)
 		p[1].fd = -1;
-	if (poll(p, 4, timeout_ms) <= 0)
+	if (poll(p, 5, timeout_ms) <= 0)
 		return;
 	if (p[0].revents)
 		take_signals(run);
@@ -293,6 +298,8 @@ static void wait_for_something(struct run *run, int fd, int timeout_ms)
 		output_polled(&run->out, p[1].revents);
 	if (p[3].revents && control_take(&run->control, run->session))
 		run->ending = true;
+	if (p[4].revents)
+		prometheus_take(&run->prometheus);
 }
 
 /* -1: for ever. */
@@ -496,6 +503,7 @@ static int run_started(struct run *run)
 	print_rest(run);
 	if (ubp_has_failed(run->session))
 		run->failed = true;
+	prometheus_close(&run->prometheus);
 	if (output_finish(&run->out) != CLI_OK)
 		run->failed = true;
 	cli_tell_missed(run->session);
@@ -591,9 +599,11 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 				      .unicode = tally_has_unicode() } };
 	int status = control_open(&run.control, options->steer.control);
 
-	if (status != CLI_OK)
-		return status;
-	status = run_to(&run);
+	if (status == CLI_OK)
+		status = prometheus_open(&run.prometheus, session, options);
+	if (status == CLI_OK)
+		status = run_to(&run);
+	prometheus_close(&run.prometheus);
 	control_close(&run.control);
 	return status;
 }
