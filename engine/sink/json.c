@@ -76,7 +76,7 @@ static char *put_quoted(char *to, const void *bytes, size_t len)
 	return to;
 }
 
-static void add_quoted(struct sink_buf *buf, const void *bytes, size_t len)
+void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 {
 	char *to = sink_buf_room(buf, QUOTED_BYTE_MAX * len + 2);
 
@@ -88,7 +88,7 @@ static void add_text_member(struct sink_buf *buf, const char *key, const char *v
 			    size_t len)
 {
 	sink_buf_add_text(buf, key);
-	add_quoted(buf, value, len);
+	sink_json_quoted(buf, value, len);
 }
 
 static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
@@ -137,7 +137,7 @@ static bool add_named(struct sink_buf *buf, const struct event_record *record,
 	bool has_name = sink_add_name(&name, record, arg, i);
 
 	if (has_name)
-		add_quoted(buf, name.data, name.len);
+		sink_json_quoted(buf, name.data, name.len);
 	sink_buf_free(&name);
 	return has_name;
 }
@@ -155,13 +155,13 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 	case SPEC_STRING:
 		str = sink_string(record, arg, i);
 		if (str.bytes)
-			add_quoted(buf, str.bytes, str.len);
+			sink_json_quoted(buf, str.bytes, str.len);
 		else
 			sink_buf_add(buf, "null", 4);
 		return;
 	case SPEC_CHAR:
 		byte = (uint8_t)sink_value(record, arg, i);
-		add_quoted(buf, &byte, 1);
+		sink_json_quoted(buf, &byte, 1);
 		return;
 	case SPEC_HEX:
 		add_hex(buf, "", sink_value(record, arg, i));
@@ -180,12 +180,12 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 		sink_buf_end(buf, sink_put_dec(to, sink_value(record, arg, i)));
 }
 
-static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
-		     const struct event_record *record)
+void sink_json_args(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record)
 {
 	size_t n = 0;
 
-	sink_buf_add_text(buf, ",\"args\":{");
+	sink_buf_add(buf, "{", 1);
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
@@ -194,7 +194,7 @@ static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 			continue;
 		if (n++ > 0)
 			sink_buf_add(buf, ",", 1);
-		add_quoted(buf, arg->name, strlen(arg->name));
+		sink_json_quoted(buf, arg->name, strlen(arg->name));
 		sink_buf_add(buf, arg->type.count ? ":[" : ":", arg->type.count ? 2 : 1);
 		for (size_t k = 0; k < sink_n_values(arg); k++) {
 			if (k > 0)
@@ -302,7 +302,8 @@ static void add_line(struct sink_buf *buf, const struct spec_probe *probe,
 		return;
 	}
 	add_head(buf, probe, record);
-	add_args(buf, probe, record);
+	sink_buf_add_text(buf, ",\"args\":");
+	sink_json_args(buf, probe, record);
 	if (sink)
 		add_host(buf, sink->host);
 	if (weight)

@@ -28,4 +28,10 @@
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_resolver *resolver);
 
+/* A string of JSON, with its quotes: bytes as told above. */
+void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len);
+/* The args as an object. */
+void sink_json_args(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record);
+
 #endif
