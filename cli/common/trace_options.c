@@ -12,7 +12,7 @@
 #include "cli/common/control.h"
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
-#include "cli/hosts/prometheus.h"
+#include "cli/hosts/hosts.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
@@ -41,6 +41,15 @@ static int set_form(void *into, const char *name)
 				       o->form.name);
 	(void)ubp_sink_form(name, &o->form);
 	return CLI_OK;
+}
+
+static int set_otlp(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	o->to.otlp = arg;
+	o->tally.with_sum = true;
+	return set_form(into, "otlp");
 }
 
 static int set_filter(void *into, const char *arg)
@@ -373,6 +382,9 @@ static const struct cli_option table[] = {
 	{ 0, "prometheus", "[ADDR:]PORT", .set = prometheus_set,
 	  .help = "answer Prometheus at PORT: hits, losses, and what is counted; of\n"
 		  "this host alone, unless ADDR is another of its addresses" },
+	{ 0, "otlp", "FILE|URL", .set = set_otlp,
+	  .help = "spans of calls, log records and metrics as OTLP/JSON, to FILE or to\n"
+		  "the OpenTelemetry collector at URL" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
@@ -485,8 +497,8 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error(
 			"hits that are counted are no events: --flame and --heat "
 			"exclude --count, --hist and --sum");
-	if (tally_check(&o->tally) != CLI_OK || record_check(o) != CLI_OK ||
-	    prometheus_check(o) != CLI_OK)
+	if (tally_check(&o->tally) != CLI_OK || hosts_check(o) != CLI_OK ||
+	    record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD || !o->definitions[0].filter)
 		return CLI_OK;

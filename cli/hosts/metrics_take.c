@@ -35,14 +35,11 @@ struct row_texts {
 	char names[UBP_TALLY_KEYS][NAME_ROOM], values[UBP_TALLY_KEYS][TEXT_ROOM];
 };
 
-void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally,
-			bool has_triggers)
+void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally)
 {
 	char name[sizeof(t->host)] = "";
 
-	*t = (struct metrics_taker){ .session = session,
-				     .has_tally = has_tally,
-				     .has_triggers = has_triggers };
+	*t = (struct metrics_taker){ .session = session, .has_tally = has_tally };
 	if (gethostname(name, sizeof(name) - 1) < 0 || !name[0])
 		(void)snprintf(name, sizeof(name), "unknown");
 	escape_line_cut(t->host, sizeof(t->host), name);

@@ -17,8 +17,7 @@ struct ubp_session;
 /* What is kept from one moment to the next. Zero-initialise; free with metrics_taker_free(). */
 struct metrics_taker {
 	struct ubp_session *session;
-	bool has_tally;    /* --count, --hist, --sum */
-	bool has_triggers; /* --trigger hist */
+	bool has_tally; /* --count, --hist, --sum */
 	char host[256];
 	struct metrics_known known;
 	struct map events; /* of a probe and a name of a thread: struct event_count */
@@ -26,8 +25,7 @@ struct metrics_taker {
 	bool told;
 };
 
-void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally,
-			bool has_triggers);
+void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally);
 void metrics_taker_free(struct metrics_taker *t);
 
 /* An event is handed out, or a gap. */

@@ -85,15 +85,6 @@ int prometheus_set(void *into, const char *arg)
 	return CLI_OK;
 }
 
-int prometheus_check(const struct trace_options *o)
-{
-	if (o->to.prometheus &&
-	    (o->only.format || o->only.check || o->only.explain || o->only.definition))
-		return cli_usage_error("--prometheus is for tracing: it excludes -v, --check, "
-				       "--definition and --explain");
-	return CLI_OK;
-}
-
 static int open_socket(const char *text)
 {
 	struct sockaddr_storage at;
@@ -136,12 +127,7 @@ static void tell_where(int fd)
 	cli_tell(NULL, text);
 }
 
-static bool has_hist(const struct trace_options *o)
-{
-	return o->triggers.n;
-}
-
-int prometheus_open(struct prometheus *p, struct ubp_session *session,
+int prometheus_open(struct prometheus *p, struct metrics_taker *taker,
 		    const struct trace_options *o)
 {
 	struct ubp_err err;
@@ -153,7 +139,7 @@ int prometheus_open(struct prometheus *p, struct ubp_session *session,
 	fd = open_socket(o->to.prometheus);
 	if (fd < 0)
 		return CLI_FAILED;
-	metrics_taker_init(&p->taker, session, tally_is_wanted(&o->tally), has_hist(o));
+	p->taker = taker;
 	if (http_server_new(fd, &p->server, &err) < 0)
 		return cli_error_record(&err);
 	tell_where(fd);
@@ -167,12 +153,11 @@ int prometheus_fd(const struct prometheus *p)
 
 void prometheus_take(struct prometheus *p)
 {
-	http_server_give(p->server, metrics_take(&p->taker));
+	http_server_give(p->server, metrics_take(p->taker));
 }
 
 void prometheus_close(struct prometheus *p)
 {
 	http_server_free(p->server);
 	p->server = NULL;
-	metrics_taker_free(&p->taker);
 }

@@ -13,17 +13,15 @@ struct trace_options;
 
 /* As .set of struct cli_option, of a structure that begins with trace_options. */
 int prometheus_set(void *into, const char *arg);
-/* CLI_OK, or said what makes no sense together. */
-int prometheus_check(const struct trace_options *o);
 
 /* Zero-initialise. */
 struct prometheus {
 	struct http_server *server; /* NULL: there is none */
-	struct metrics_taker taker;
+	struct metrics_taker *taker;
 };
 
 /* Listens, if that is asked for; before the session starts. CLI_OK, or said why not. */
-int prometheus_open(struct prometheus *p, struct ubp_session *session,
+int prometheus_open(struct prometheus *p, struct metrics_taker *taker,
 		    const struct trace_options *o);
 /* To be polled for reading, and then taken: by the thread that dispatches. -1: nobody can ask. */
 int prometheus_fd(const struct prometheus *p);
