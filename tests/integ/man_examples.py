@@ -29,7 +29,7 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
-EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
+EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
 COUNTS = re.compile(r" --(count|hist|sum)\b")
 # A table's head, a bar, an entry as JSON.
 COUNTED = re.compile(r"^ +HITS\b|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
@@ -213,7 +213,7 @@ def run(example, shown, world):
     # The functions of libraries are those of all programs: ours will do.
     if tracing and " -- " not in command and not re.search(r" -(p|L|-tid) ", command) and "libc" in command:
         bound += f" -p {pid}"
-    files = re.findall(r"(?: -o| >) ([\w.]+)", command)
+    files = re.findall(r"(?: -o | > | --otlp=)([\w.]+)(?= |$)", command)
     for file in files:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(file)
