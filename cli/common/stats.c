@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "cli/common/message.h"
 #include "engine/ubp.h"
@@ -149,4 +150,26 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 	if (!good)
 		cli_warn(NULL, "out of memory: no statistics");
 	free(text);
+}
+
+void cli_tell_once(struct ubp_session *session)
+{
+	size_t n = ubp_n_probes(session), n_hit = 0, first = 0;
+	char text[512];
+
+	for (size_t i = 0; i < n; i++) {
+		const char *path = ubp_probe_path(session, i);
+		struct ubp_probe_stats st;
+
+		ubp_probe_stats(session, i, &st);
+		n_hit += st.taken_out == UBP_TAKEN_OUT_ONCE;
+		if (i + 1 < n && strcmp(path, ubp_probe_path(session, i + 1)) == 0)
+			continue;
+		(void)snprintf(text, sizeof(text), "%zu of %zu place%s of %s %s hit", n_hit,
+			       i + 1 - first, i == first ? "" : "s", path,
+			       i == first ? "was" : "were");
+		cli_tell(NULL, text);
+		first = i + 1;
+		n_hit = 0;
+	}
 }

@@ -22,4 +22,7 @@ void cli_tell_missed(const struct ubp_session *session);
  */
 void cli_print_stats(struct ubp_session *session, uint64_t n_dropped);
 
+/* --once: of the places in each file, how many were hit. */
+void cli_tell_once(struct ubp_session *session);
+
 #endif

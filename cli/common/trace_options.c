@@ -12,6 +12,7 @@
 #include "cli/common/control.h"
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
+#include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
 #include "engine/base/vec.h"
 
@@ -363,6 +364,8 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "tui", FLAG(to.tui),
+	  .help = "a table on the terminal in place of lines: hits a second, latencies" },
 	{ 0, "flame", "FILE", .set = pictures_set_flame,
 	  .help = "at the end, a flame graph of stacks or calls to FILE: .svg, or .html for\n"
 		  "a page with more views" },
@@ -493,6 +496,8 @@ int trace_options_check(const struct trace_options *o)
 	if (tally_is_wanted(&o->tally) && o->triggers.n)
 		return cli_usage_error("hits that are counted are no events: --trigger "
 				       "excludes --count, --hist and --sum");
+	if (o->to.tui && tui_check(o) != CLI_OK)
+		return CLI_USAGE;
 	if (tally_is_wanted(&o->tally) && (o->to.pictures.flame || o->to.pictures.heat))
 		return cli_usage_error(
 			"hits that are counted are no events: --flame and --heat "

@@ -30,15 +30,16 @@
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
 #include "cli/common/triggers.h"
+#include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_record.h"
 #include "engine/ubp_stats.h"
 
-#define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
+#define BATCH_BYTES  (64 * 1024)          /* written at once, at most about this much */
 #define COLLECTOR_NS (30 * 1000000000ULL) /* at the end a collector is waited for no longer */
-#define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
+#define HOLD_BYTES   (64 * 1024 * 1024)   /* -d: text kept in memory */
 
 struct run {
 	const struct trace_options *opt;
@@ -46,6 +47,7 @@ struct run {
 	struct output out;
 	struct ubp_sink *sink;
 	struct pictures pictures;
+	struct tui *tui; /* shown in place of lines; NULL: not */
 	int signal_fd;
 	struct control control;
 	struct hosts hosts;
@@ -153,7 +155,9 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		run->n_events++;
 	pictures_event(&run->pictures, event);
 	hosts_event(&run->hosts, event);
-	if (run->out.error)
+	if (run->tui)
+		tui_event(run->tui, event);
+	if (run->out.error || run->tui)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
@@ -240,7 +244,7 @@ static void take_signals(struct run *run)
 static void wait_for_something(struct run *run, int fd, int timeout_ms)
 {
 	size_t pending = output_pending(&run->out);
-	struct pollfd p[6] = {
+	struct pollfd p[7] = {
 		{ .fd = run->signal_fd, .events = POLLIN },
 		{ .fd = run->out.can_vanish ? run->out.fd : -1,
 		  .events = pending ? POLLOUT : 0 },
@@ -248,17 +252,19 @@ static void wait_for_something(struct run *run, int fd, int timeout_ms)
 		{ .fd = run->control.fd, .events = POLLIN },
 		{ .fd = prometheus_fd(&run->hosts.prometheus), .events = POLLIN },
 		{ .fd = otlp_fd(&run->hosts.otlp), .events = POLLIN },
+		{ .fd = tui_fd(run->tui), .events = POLLIN },
 	};
 
 	if (run->out.error)
 		p[1].fd = -1;
-	if (poll(p, 6, timeout_ms) <= 0)
+	if (poll(p, 7, timeout_ms) <= 0)
 		return;
 	if (p[0].revents)
 		take_signals(run);
 	if (p[1].revents)
 		output_polled(&run->out, p[1].revents);
-	if (p[3].revents && control_take(&run->control, run->session))
+	if ((p[3].revents && control_take(&run->control, run->session)) ||
+	    (p[6].revents && tui_keys(run->tui)))
 		run->ending = true;
 	if (p[4].revents)
 		prometheus_take(&run->hosts.prometheus);
@@ -329,6 +335,8 @@ static void trace(struct run *run)
 			return;
 		tally = look_at_tally(run);
 		hosts = look_at_hosts(run);
+		if (run->tui)
+			tally = sooner(tally, tui_look(run->tui));
 		if (!output_flush(&run->out) || run->ending || has_count(run) ||
 		    ubp_record_is_full(run->session))
 			return;
@@ -361,29 +369,6 @@ static void add_lost(struct run *run)
 	hosts_text(&run->hosts, text, len);
 }
 
-/* --once: of the places in each file, how many were hit. */
-static void tell_once(const struct run *run)
-{
-	size_t n = ubp_n_probes(run->session), n_hit = 0, first = 0;
-	char text[512];
-
-	for (size_t i = 0; i < n; i++) {
-		const char *path = ubp_probe_path(run->session, i);
-		struct ubp_probe_stats st;
-
-		ubp_probe_stats(run->session, i, &st);
-		n_hit += st.taken_out == UBP_TAKEN_OUT_ONCE;
-		if (i + 1 < n && strcmp(path, ubp_probe_path(run->session, i + 1)) == 0)
-			continue;
-		(void)snprintf(text, sizeof(text), "%zu of %zu place%s of %s %s hit", n_hit,
-			       i + 1 - first, i == first ? "" : "s", path,
-			       i == first ? "was" : "were");
-		cli_tell(NULL, text);
-		first = i + 1;
-		n_hit = 0;
-	}
-}
-
 static void print_rest(struct run *run)
 {
 	const char *text;
@@ -391,6 +376,8 @@ static void print_rest(struct run *run)
 
 	while (!has_count(run) && drain(run) && take_events(run) > 0)
 		;
+	tui_end(run->tui);
+	run->tui = NULL;
 	run->out.hold = false;
 	if (run->n_dropped)
 		add_lost(run);
@@ -402,7 +389,7 @@ static void print_rest(struct run *run)
 	triggers_print(run->session, run->opt, &run->out);
 	tell_untold(run);
 	if (run->opt->budget.once)
-		tell_once(run);
+		cli_tell_once(run->session);
 	if (pictures_end(&run->pictures) != CLI_OK)
 		run->failed = true;
 	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
@@ -466,13 +453,15 @@ static int run_started(struct run *run)
 	size_t len;
 
 	output_begin(&run->out);
-	if (!run->opt->command)
+	if (run->opt->to.tui && tui_begin(run->session, &run->out, &run->tui) != CLI_OK)
+		run->failed = true;
+	if (!run->opt->command && !run->tui)
 		say_banner(run);
 	text = ubp_sink_begin(run->sink, &len);
 	hosts_text(&run->hosts, text, len);
 	(void)output_flush(&run->out);
 	tell_ready(run->opt->steer.ready_fd);
-	run->out.hold = run->opt->ends.duration != NULL;
+	run->out.hold = run->opt->ends.duration != NULL && !run->tui;
 	if (run->opt->ends.duration)
 		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
 	if (run->opt->tally.every_ns && !run->opt->to.otlp)

@@ -97,11 +97,16 @@ static void set_about(struct ubp_session *s, struct event_texts *texts)
 	};
 }
 
+struct sink_probes session_probes(struct ubp_session *session)
+{
+	return (struct sink_probes){ next_probe, session };
+}
+
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
 		 struct ubp_sink **ret_sink, struct ubp_err *err)
 {
 	set_about(session, &session->out.texts);
-	session->out.texts.probes = (struct sink_probes){ next_probe, session };
+	session->out.texts.probes = session_probes(session);
 	return session_sink_new(&session->out.texts, options, ret_sink, err);
 }
 
