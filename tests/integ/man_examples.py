@@ -23,6 +23,9 @@ UNTESTED = {
     "DEBUGINFOD_URLS=https://debuginfod.debian.net uprobe -l bash 'readline*'":
         "asks a server outside; symbols_debuginfod.sh asks one of its own",
     "make": "is how this is built",
+    "uprobe --tui -p 4711 -e p:libc:read -e r:libc:read": "wants a terminal; tui.py has one",
+    "build/uprobe --tui -p PID -e p:libc:read -e r:libc:read": "wants a terminal; tui.py has one",
+    "usdt --tui -p 4711 postgresql:query__start": "wants a terminal; tui.py has one",
 }
 # The program that an example is about; where it is not installed, the example is left out.
 NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "php", "java": "java",
