@@ -355,6 +355,13 @@ const struct event_record *ring_taken_record(const struct ring_taken *taken)
 	return taken->set->record;
 }
 
+/* Where hits are sampled, and its thread has not seen to that. */
+static bool is_left_out(struct ring_set *set, struct ring *ring, const struct ring_taken *taken)
+{
+	return set->opt.sample && !(ring->front.record.cpu & RING_SAMPLED) &&
+	       !set->opt.sample(set->opt.ctx, ring_taken_record(taken), ring);
+}
+
 static bool take_front(struct ring_set *set, struct ring *ring, ring_take_fn *fn, void *ctx)
 {
 	struct ring_taken taken = {
@@ -374,7 +381,8 @@ static bool take_front(struct ring_set *set, struct ring *ring, ring_take_fn *fn
 
 	if (!ring->tid)
 		count_lost(ring, 1);
-	else if (!atomic_load_explicit(&ring->mute, memory_order_relaxed) && !fn(ctx, &taken))
+	else if (!atomic_load_explicit(&ring->mute, memory_order_relaxed) &&
+		 !is_left_out(set, ring, &taken) && !fn(ctx, &taken))
 		return false;
 	ring->last_ticks = ring->front.record.time;
 	ring->tail += ring->front.record.size;
