@@ -239,29 +239,47 @@ static int name_addresses(struct ubp_session *s, struct session_record *r, size_
 
 /* --- a look ------------------------------------------------------------------------------------- */
 
-static bool take(void *ctx, const struct ring_taken *taken)
+/* For records of probes that nobody looks at. */
+static bool is_plain(void *ctx, uint32_t number)
 {
-	struct ubp_session *s = ctx;
-	struct session_record *r = s->out.record;
-	struct uprobe *probe = live_probe(s, taken->probe);
-	const struct event_record *record = NULL;
+	const struct ubp_session *s = ctx;
+	const struct uprobe *probe = live_probe(s, number);
 
-	if (!probe)
-		return true;
-	if (probe->filter || s->numbers.n_leaving || taken->n_stack)
-		record = ring_taken_record(taken);
-	if (record && !live_tells(s, record))
-		return true;
-	if (!rings_count(probe, record))
-		return true;
-	if (taken->n_stack)
-		note_stack(r, record);
+	return probe && !probe->filter && !s->numbers.n_leaving && !s->out.sample;
+}
+
+static bool add_taken(struct session_record *r, const struct ring_taken *taken)
+{
 	if (!recording_take(r->to, taken)) {
 		r->is_all = false;
 		return false;
 	}
 	r->n++;
 	return true;
+}
+
+static bool take(void *ctx, const struct ring_taken *taken)
+{
+	struct ubp_session *s = ctx;
+	struct session_record *r = s->out.record;
+	struct uprobe *probe = live_probe(s, taken->probe);
+	const struct event_record *record;
+
+	if (!probe)
+		return true;
+	if (!taken->n_stack && is_plain(s, taken->probe)) {
+		if (!add_taken(r, taken))
+			return false;
+		for (unsigned i = 0; i < taken->n_counts; i++)
+			rings_count_plain(live_probe(s, taken->counts[i].probe),
+					  taken->counts[i].n);
+		return true;
+	}
+	record = ring_taken_record(taken);
+	if (!live_tells(s, record) || !rings_count(probe, record))
+		return true;
+	note_stack(r, record);
+	return add_taken(r, taken);
 }
 
 static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t mark)
@@ -337,7 +355,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 	begin_look(s, r);
 	(void)add_queue(s, r, mark);
 	if (s->out.rings) {
-		ring_set_take(s->out.rings, take, s);
+		ring_set_take(s->out.rings, is_plain, take, s);
 		if (s->tracing.is_there && ring_set_known_until(s->out.rings) < known)
 			known = ring_set_known_until(s->out.rings);
 		add_lost(r, rings_take_lost(s), event_clock_now(s->clock));

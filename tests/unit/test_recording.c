@@ -109,6 +109,8 @@ static void add_ring(struct recording *recording, unsigned thread, unsigned from
 			.comm = "thread\0\0\0\0\0\0\0\0\0",
 			.maps = 1,
 			.size = sizeof(made),
+			.counts = { { 0, 1 } },
+			.n_counts = 1,
 			.position = i * sizeof(made),
 			.bytes = &made,
 			.source = definition + thread,
