@@ -24,14 +24,16 @@
 
 static const char hex[] = "0123456789abcdef";
 
+static bool is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* One that is not plain. */
 static char *put_quoted_byte(char *to, uint8_t c)
 {
 	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
-	if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-		*to++ = (char)c;
-		return to;
-	}
 	for (const char *p = short_forms; *p; p += 2) {
 		if ((uint8_t)p[0] != c)
 			continue;
@@ -58,11 +60,28 @@ static char *put_code(char *to, uint32_t code)
 static char *put_quoted(char *to, const void *bytes, size_t len)
 {
 	const uint8_t *s = bytes;
+	uint64_t word;
 	uint32_t code;
 
 	*to++ = '"';
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_sequence(s + i, len - i, &code);
+		/* At the end some of them for a second time: those are there as they are. */
+		size_t n, again = len - i < 8 ? 8 - (len - i) : 0;
+
+		if (len >= 8) {
+			memcpy(&word, s + i - again, 8);
+			if (escape_is_plain(word) && !escape_has_byte(word, '"')) {
+				memcpy(to - again, &word, 8);
+				to += 8 - again;
+				i += 8 - again;
+				continue;
+			}
+		}
+		if (is_plain(s[i])) {
+			*to++ = (char)s[i++];
+			continue;
+		}
+		n = utf8_sequence(s + i, len - i, &code);
 
 		if (n > 1) {
 			to = utf8_is_unsafe(code) ? put_code(to, code)
@@ -76,6 +95,9 @@ static char *put_quoted(char *to, const void *bytes, size_t len)
 	return to;
 }
 
+/* The lengths of their keys are known where they are called. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
 void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 {
 	char *to = sink_buf_room(buf, QUOTED_BYTE_MAX * len + 2);
@@ -84,14 +106,14 @@ void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 		sink_buf_end(buf, put_quoted(to, bytes, len));
 }
 
-static void add_text_member(struct sink_buf *buf, const char *key, const char *value,
-			    size_t len)
+ALWAYS_INLINE void add_text_member(struct sink_buf *buf, const char *key, const char *value,
+				   size_t len)
 {
 	sink_buf_add_text(buf, key);
 	sink_json_quoted(buf, value, len);
 }
 
-static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
+ALWAYS_INLINE void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
 {
 	size_t len = strlen(key);
 	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX + 4);
@@ -105,7 +127,7 @@ static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
 	sink_buf_end(buf, to);
 }
 
-static void add_number(struct sink_buf *buf, const char *key, int64_t value)
+ALWAYS_INLINE void add_number(struct sink_buf *buf, const char *key, int64_t value)
 {
 	size_t len = strlen(key);
 	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX);
