@@ -43,7 +43,7 @@ struct ubp_record_options {
 
 /*
  * Events of @session go to a file. Once a write fails ubp_dispatch() fails with its reason; all that was written before can be read.
- * Not together with counting (ubp_tally.h), triggers and .sample: -EINVAL. -EBUSY: it has started. Others: of the file.
+ * Triggers and .once look at them first, which takes longer; events that triggers make are not recorded. -EINVAL: hits are counted (ubp_tally.h). -EBUSY: it has started. Others: of the file.
  */
 int ubp_record(struct ubp_session *session, const struct ubp_record_options *options,
 	       struct ubp_err *err);

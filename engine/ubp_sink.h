@@ -28,7 +28,8 @@ struct ubp_sink_form {
 	const char *
 		name; /* "text": as the kernel's tracer prints; "json": an object for each event;
 			   * "folded": equal stacks counted, at the end; "html": a page to look at, "flame" and "heat":
-			   * a flame graph and a heat map, as SVG, at the end */
+			   * a flame graph and a heat map, as SVG, at the end; "otlp": each line
+			   * a request to an OpenTelemetry collector: spans, log records */
 	bool is_data;     /* for programs: no other line may stand between what it gives */
 	bool has_header;  /* it can begin with one: ubp_sink_options.header */
 	bool needs_stack; /* it prints stacks and nothing else: see ubp_options.stack */
@@ -41,6 +42,7 @@ struct ubp_sink_options {
 	const char *form; /* its name */
 	bool raw; /* text: strings and names as the kernel prints them; else escaped: see ubp_event.h */
 	bool header; /* text: the kernel's header of a trace in front */
+	const char *service; /* "otlp": what a process is called as a service; NULL: its name. Borrowed */
 };
 
 struct ubp_sink;
@@ -59,6 +61,8 @@ const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len);
 const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 			   size_t *ret_len);
 const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len);
+/* What the form keeps until there is more of it ("otlp"), for those who do not want to wait. */
+const char *ubp_sink_flush(struct ubp_sink *sink, size_t *ret_len);
 const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len);
 
 /* Lost events that what was given does not tell of: "folded" has no place for them, and there

@@ -11,6 +11,7 @@
 
 #include "cli/bench/command.h"
 #include "cli/bench/coverage.h"
+#include "cli/bench/end_to_end.h"
 #include "cli/bench/hot.h"
 #include "cli/bench/report.h"
 #include "cli/common/message.h"
@@ -105,6 +106,8 @@ static int run(const struct bench_options *o)
 		return cli_error("standard output: %s", strerror(errno));
 	ubp_err_reset(&err);
 	bench.signal_fd = signals_open(&err);
+	if (bench.signal_fd >= 0 && o->end_to_end)
+		return bench_end_to_end(o, out);
 	if (bench.signal_fd >= 0 && o->hot)
 		return bench_hot(o, bench.signal_fd, out);
 	if (bench.signal_fd < 0 ||

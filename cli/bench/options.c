@@ -15,6 +15,8 @@
 #define DEFAULT_ROUNDS 7
 #define HOT_ROUNDS     1
 #define DEFAULT_HITS   50000
+#define END_ROUNDS     3
+#define END_HITS       2000000
 #define LIST_MAX       16
 
 static const struct bench_mode modes[BENCH_MODES_MAX] = {
@@ -274,6 +276,9 @@ static const struct cli_option table[] = {
 	  .help = "with a COMMAND: run it without and with ubp, and show at\n"
 		  "which places threads were stopped, how often, why there,\n"
 		  "and how fast it was" },
+	{ 0, "end-to-end", FLAG(end_to_end),
+	  .help = "what a hit costs until the event is in a file: recorded, as text,\n"
+		  "as JSON, and by perf record where that is installed" },
 	{ 0, "json", "FILE", .set = set_json,
 	  .help = "write the results to FILE as JSON; '-': to standard\n"
 		  "output, and no table" },
@@ -289,6 +294,8 @@ static const struct cli_syntax syntax = {
 		 "EXPR]]...\n"
 		 "                 -- COMMAND [ARG]...\n"
 		 "       ubp-bench [--all] [--json FILE] --coverage FILE...\n"
+		 "       ubp-bench [--rounds N] [--hits N] [--threads N,...] [--json FILE] "
+		 "--end-to-end\n"
 		 "\n"
 		 "What a probe costs, with ubp and with the kernel's uprobes, side by side.\n",
 	.about = "Without --case, --first and --threads a selection is measured; with one of "
@@ -308,12 +315,17 @@ static const struct cli_syntax syntax = {
 
 /* --- rows --------------------------------------------------------------------------- */
 
+static int too_few_hits(const struct bench_options *o, unsigned threads)
+{
+	return cli_usage_error("--hits %" PRIu64 " is less than the %u threads", o->hits,
+			       threads);
+}
+
 static int add_row(struct bench_options *o, const struct bench_case *c,
 		   const struct bench_first *first, unsigned threads)
 {
 	if (o->hits < threads)
-		return cli_usage_error("--hits %" PRIu64 " is less than the %u threads",
-				       o->hits, threads);
+		return too_few_hits(o, threads);
 	if (VEC_FIT(o->rows, o->n_rows + 1) < 0)
 		return cli_error("out of memory");
 	o->rows[o->n_rows++] = (struct bench_row){ c, first, threads };
@@ -363,6 +375,13 @@ static int check(struct bench_options *o)
 	if (o->coverage && (o->command || o->n_events || o->n_cases || o->n_firsts ||
 			    o->n_threads || o->n_modes || o->reader))
 		return cli_usage_error("--coverage measures nothing: it stands alone");
+	if (o->end_to_end && (o->command || o->coverage || o->hot || o->n_events ||
+			      o->n_cases || o->n_firsts || o->n_modes || o->reader || o->idle))
+		return cli_usage_error("--end-to-end takes --rounds, --hits, --threads and "
+				       "--json, nothing else");
+	for (size_t i = 0; o->end_to_end && i < o->n_threads; i++)
+		if (o->hits && o->hits < o->threads[i])
+			return too_few_hits(o, o->threads[i]);
 	if (o->all && !o->coverage)
 		return cli_usage_error("--all is for --coverage");
 	if (o->command && !o->command[0])
@@ -388,7 +407,6 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 	int status;
 
 	memset(o, 0, sizeof(*o));
-	o->hits = DEFAULT_HITS;
 	*ret_done = true;
 	status = cli_parse(&syntax, argc, argv, o, &o->command);
 	if (status != CLI_OK)
@@ -404,10 +422,12 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 	status = check(o);
 	o->pin = !o->no_pin;
 	if (!o->rounds)
-		o->rounds = o->hot ? HOT_ROUNDS : DEFAULT_ROUNDS;
+		o->rounds = o->end_to_end ? END_ROUNDS : o->hot ? HOT_ROUNDS : DEFAULT_ROUNDS;
+	if (!o->hits)
+		o->hits = o->end_to_end ? END_HITS : DEFAULT_HITS;
 	if (status == CLI_OK && !o->n_modes)
 		status = set_mode(o, "auto,trap");
-	if (status == CLI_OK && !o->command && !o->coverage)
+	if (status == CLI_OK && !o->command && !o->coverage && !o->end_to_end)
 		status = add_rows(o);
 	*ret_done = status != CLI_OK;
 	return status;

@@ -38,7 +38,7 @@ struct bench_options {
 	const char **coverage; /* files to count, instead of measuring */
 	size_t n_coverage;
 	const char *json;
-	bool pin, no_pin, reader, all, hot, help, version;
+	bool pin, no_pin, reader, all, hot, end_to_end, help, version;
 	/* As asked for; .rows is made of them. */
 	const struct bench_case *cases[16];
 	size_t n_cases;

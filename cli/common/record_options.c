@@ -62,18 +62,13 @@ int record_set_rotate(void *into, const char *arg)
 
 int record_check(const struct trace_options *o)
 {
-	const char *other = o->to.output                 ? "-o"
-			    : o->form.is_data            ? "--json and --folded"
-			    : o->to.pictures.flame       ? "--flame"
-			    : o->to.pictures.heat        ? "--heat"
-			    : o->header                  ? "-H"
-			    : o->ends.count              ? "-n"
-			    : o->triggers.n              ? "--trigger"
-			    : o->budget.sample           ? "--sample"
-			    : o->budget.once             ? "--once"
-			    : tally_is_wanted(&o->tally) ? "--count, --hist and --sum"
-							 : NULL;
-
+	const char *other = o->to.output           ? "-o"
+			    : o->form.is_data      ? "--json and --folded"
+			    : o->to.pictures.flame ? "--flame"
+			    : o->to.pictures.heat  ? "--heat"
+			    : o->header            ? "-H"
+			    : o->ends.count        ? "-n"
+						   : NULL;
 	const struct record_options *r = &o->to.record;
 
 	if (!r->path && (r->level || r->max_size || r->rotate))
@@ -83,7 +78,14 @@ int record_check(const struct trace_options *o)
 			"--rotate goes on in another file: it excludes --max-size");
 	if (o->to.append && !r->path && !o->to.output)
 		return cli_usage_error("--append is for a file, of -o or --record");
-	if (o->to.record.path && other)
+	if (r->path && tally_is_wanted(&o->tally))
+		return cli_usage_error(
+			"hits that are counted are no events: --count, --hist and "
+			"--sum leave nothing to --record");
+	if (r->path && o->triggers.n_synthetic)
+		return cli_usage_error("events that triggers make are not recorded: --record "
+				       "excludes --synthetic");
+	if (r->path && other)
 		return cli_usage_error("--record keeps events, which ubp-report prints: it "
 				       "excludes %s",
 				       other);

@@ -10,9 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/common/unit.h"
+
 struct output;
 struct trace_options;
 struct ubp_session;
+struct ubp_tally_part;
 
 struct tally_options {
 	bool count, hist;  /* given */
@@ -23,6 +26,7 @@ struct tally_options {
 	const char *by;    /* --by=KEY[,KEY] */
 	uint64_t top;      /* 0: all */
 	uint64_t every_ns; /* 0: at the end */
+	bool with_sum;     /* --hist: the sum of ARG, too, for those that want it */
 };
 
 /* As .set of struct cli_option, of a structure that begins with trace_options. */
@@ -46,6 +50,9 @@ char *tally_text(const struct tally_options *o);
 
 /* Does the user's locale say that bars may have parts of characters? */
 bool tally_has_unicode(void);
+
+/* What an arg counts, as far as its definition tells: $duration, or a name that speaks of bytes. */
+enum unit tally_unit(struct ubp_session *session, const char *name);
 
 /* What is printed, and how. */
 struct tally_print {

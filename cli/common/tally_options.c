@@ -130,14 +130,17 @@ static char *hist_text(const struct tally_options *o)
 {
 	const char *arg = o->arg ? o->arg : "arg1", *step = strrchr(arg, ':');
 	int len = step ? (int)(step - arg) : (int)strlen(arg), n;
-	char *text = NULL;
+	char *text = NULL, vals[320] = "";
+
+	if (o->with_sum)
+		(void)snprintf(vals, sizeof(vals), ":vals=hitcount,%.*s", len, arg);
 
 	if (step)
-		n = asprintf(&text, "hist:keys=%s%s%.*s.buckets=%s", o->by ? o->by : "",
-			     o->by ? "," : "", len, arg, step + 1);
+		n = asprintf(&text, "hist:keys=%s%s%.*s.buckets=%s%s", o->by ? o->by : "",
+			     o->by ? "," : "", len, arg, step + 1, vals);
 	else
-		n = asprintf(&text, "hist:keys=%s%s%s.log2", o->by ? o->by : "",
-			     o->by ? "," : "", arg);
+		n = asprintf(&text, "hist:keys=%s%s%s.log2%s", o->by ? o->by : "",
+			     o->by ? "," : "", arg, vals);
 	return n < 0 ? NULL : text;
 }
 

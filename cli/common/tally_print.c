@@ -43,8 +43,7 @@ struct table {
 
 /* --- values ------------------------------------------------------------------------------- */
 
-/* What an arg counts, as far as its definition tells: $duration, or a name that speaks of bytes. */
-static enum unit unit_of(struct ubp_session *session, const char *name)
+enum unit tally_unit(struct ubp_session *session, const char *name)
 {
 	static const char *const bytes[] = { "size", "bytes", "len", "length", "nbytes" };
 	const char *listing = ubp_probe_listing(session, 0);
@@ -69,11 +68,11 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
 	} else if (tally_part_is_range(part)) {
-		unit_text(value, ubp_tally_last(part), false, unit_of(session, part->name));
+		unit_text(value, ubp_tally_last(part), false, tally_unit(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
 		unit_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
-			  unit_of(session, part->name));
+			  tally_unit(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	}
 }
@@ -211,7 +210,7 @@ bool tally_has_unicode(void)
 /* Bars go to the output as they are: output_line() would escape them. */
 static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64_t hits)
 {
-	enum unit unit = unit_of(t->p->session, part->name);
+	enum unit unit = tally_unit(t->p->session, part->name);
 	char bar[4 * BAR + 8], from[UNIT_TEXT_MAX], to[UNIT_TEXT_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
@@ -336,7 +335,7 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 		const struct ubp_tally_part *v = &row->values[i];
 
 		unit_text(value, v->number, v->kind == UBP_TALLY_SIGNED,
-			  unit_of(t->p->session, v->name));
+			  tally_unit(t->p->session, v->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	if (row->n_values) {
@@ -346,7 +345,7 @@ static void print_row(struct table *t, const struct ubp_tally_row *row)
 					? (uint64_t)((int64_t)sum->number / (int64_t)row->hits)
 					: sum->number / row->hits;
 
-		unit_text(value, mean, is_signed, unit_of(t->p->session, sum->name));
+		unit_text(value, mean, is_signed, tally_unit(t->p->session, sum->name));
 		len += (size_t)snprintf(all + len, sizeof(all) - len, " %12s", value);
 	}
 	len = add_columns(t, row, false, all, sizeof(all), len);

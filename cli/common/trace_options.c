@@ -12,6 +12,9 @@
 #include "cli/common/control.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
+#include "cli/common/trace_word.h"
+#include "cli/common/tui.h"
+#include "cli/hosts/hosts.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127
@@ -42,6 +45,15 @@ static int set_form(void *into, const char *name)
 	return CLI_OK;
 }
 
+static int set_otlp(void *into, const char *arg)
+{
+	struct trace_options *o = into;
+
+	o->to.otlp = arg;
+	o->tally.with_sum = true;
+	return set_form(into, "otlp");
+}
+
 static int set_filter(void *into, const char *arg)
 {
 	struct trace_options *o = into;
@@ -56,32 +68,12 @@ static int set_filter(void *into, const char *arg)
 	return CLI_OK;
 }
 
-/* bpftrace's form of a probe, with a path behind it. */
-static int check_form(const char *word)
-{
-	static const struct {
-		const char *there, *here;
-	} forms[] = { { "uprobe:", "p:" }, { "uretprobe:", "r:" }, { "usdt:", "" } };
-
-	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
-		size_t len = strlen(forms[i].there);
-
-		if (strncmp(word, forms[i].there, len) != 0 ||
-		    (word[len] != '/' && word[len] != '.'))
-			continue;
-		return cli_usage_error("'%.*s' is bpftrace's; here it is '%s%.*s'",
-				       (int)strcspn(word, " {"), word, forms[i].here,
-				       (int)strcspn(word + len, " {"), word + len);
-	}
-	return CLI_OK;
-}
-
 /* perf-tools: a definition, then perhaps its filter. */
 int trace_options_add_word(void *into, const char *word)
 {
 	struct trace_options *o = into;
 
-	if (check_form(word) != CLI_OK)
+	if (trace_word_check_form(word) != CLI_OK)
 		return CLI_USAGE;
 	switch (o->n_words++) {
 	case 0:
@@ -383,6 +375,8 @@ static const struct cli_option table[] = {
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
+	{ 0, "tui", FLAG(to.tui),
+	  .help = "a table on the terminal in place of lines: hits a second, latencies" },
 	{ 0, "flame", "FILE", .set = pictures_set_flame,
 	  .help = "at the end, a flame graph of stacks or calls to FILE: .svg, or .html for\n"
 		  "a page with more views" },
@@ -399,6 +393,12 @@ static const struct cli_option table[] = {
 		  "becomes FILE.1, FILE.2, ...; only N files are kept" },
 	{ 0, "append", FLAG(to.append),
 	  .help = "to what is in FILE of -o or --record; SIGHUP opens FILE anew" },
+	{ 0, "prometheus", "[ADDR:]PORT", .set = prometheus_set,
+	  .help = "answer Prometheus at PORT: hits, losses, and what is counted; of\n"
+		  "this host alone, unless ADDR is another of its addresses" },
+	{ 0, "otlp", "FILE|URL", .set = set_otlp,
+	  .help = "spans of calls, log records and metrics as OTLP/JSON, to FILE or to\n"
+		  "the OpenTelemetry collector at URL" },
 	{ 0, "clock", "NAME", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
@@ -469,37 +469,6 @@ int trace_options_check_list(const struct trace_options *o)
 	return CLI_OK;
 }
 
-/* "name=...", but not "name==..." or "name=~...". */
-static bool is_assignment(const char *word)
-{
-	size_t len =
-		strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
-
-	return len && word[len] == '=' && word[len + 1] && !strchr("=~ ", word[len + 1]);
-}
-
-/*
- * What is no filter, but was typed as one: arguments outside of the definition's quotes, or a command
- * without "--" in front. A filter has an operator behind a name.
- */
-static int check_filter_word(const struct trace_options *o)
-{
-	const struct trace_definition *d = &o->definitions[0];
-	const char *word = d->filter;
-
-	if (o->n_words < 2 || d->kind != DEFINITION_WORD || !word)
-		return CLI_OK;
-	if (strchr("+-%$@\\", *word) || strspn(word, "&*") || is_assignment(word))
-		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
-				       "quotes: '%s %s'",
-				       word, d->text, word);
-	if (*word && !strpbrk(word, "=!<>~&()"))
-		return cli_usage_error("'%s' is no filter; arguments stand in the definition's "
-				       "quotes, a command behind '--'",
-				       word);
-	return CLI_OK;
-}
-
 int trace_options_check(const struct trace_options *o)
 {
 	if (o->n_definitions == 0)
@@ -528,9 +497,15 @@ int trace_options_check(const struct trace_options *o)
 	if (o->budget.once && o->budget.sample)
 		return cli_usage_error(
 			"--once has the first hit of each probe: it excludes --sample");
-	if (heap_check(o) != CLI_OK || tally_check(o) != CLI_OK || record_check(o) != CLI_OK)
+	if (o->to.tui && tui_check(o) != CLI_OK)
 		return CLI_USAGE;
-	return check_filter_word(o);
+	if (heap_check(o) != CLI_OK || tally_check(o) != CLI_OK || hosts_check(o) != CLI_OK ||
+	    record_check(o) != CLI_OK)
+		return CLI_USAGE;
+	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD ||
+	    !o->definitions[0].filter)
+		return CLI_OK;
+	return trace_word_check_filter(o->definitions[0].filter, o->definitions[0].text);
 }
 
 /* With -l, a word is a pattern; of two, if -l had none, the first is its target. */

@@ -79,7 +79,10 @@ struct to_options {
 	const char *output;              /* -o: as text; NULL: standard output */
 	struct record_options record;    /* as they are */
 	struct picture_options pictures; /* at the end, beside that */
+	bool tui;                        /* a table in place of lines */
 	bool append; /* to what is in either file, which is opened anew at SIGHUP */
+	const char *otlp;             /* --otlp: a file, or a collector */
+	const char *prometheus;       /* --prometheus: where numbers are asked for; NULL: nowhere */
 };
 
 /* Whose hits are traced. */

@@ -22,6 +22,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/banner.h"
 #include "cli/common/control.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
@@ -30,13 +31,16 @@
 #include "cli/common/signals.h"
 #include "cli/common/stats.h"
 #include "cli/common/triggers.h"
+#include "cli/common/tui.h"
+#include "cli/hosts/hosts.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_record.h"
 #include "engine/ubp_stats.h"
 
-#define BATCH_BYTES (64 * 1024)        /* written at once, at most about this much */
-#define HOLD_BYTES  (64 * 1024 * 1024) /* -d: text kept in memory */
+#define BATCH_BYTES  (64 * 1024)          /* written at once, at most about this much */
+#define COLLECTOR_NS (30 * 1000000000ULL) /* at the end a collector is waited for no longer */
+#define HOLD_BYTES   (64 * 1024 * 1024)   /* -d: text kept in memory */
 
 struct run {
 	const struct trace_options *opt;
@@ -44,8 +48,10 @@ struct run {
 	struct output out;
 	struct ubp_sink *sink;
 	struct pictures pictures;
+	struct tui *tui; /* shown in place of lines; NULL: not */
 	int signal_fd;
 	struct control control;
+	struct hosts hosts;
 	uint64_t deadline_ns; /* 0: none */
 	struct tally_print tally;
 	bool tally_is_away; /* the last table was taken from the terminal, for events */
@@ -90,52 +96,12 @@ __attribute__((format(printf, 2, 3))) static void say(struct run *run, const cha
 	free(text);
 }
 
-/*
- * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
- * uprobe_events would list. Allocated; NULL: out of memory.
- */
-static char *banner_text(const char *listing)
-{
-	const char *name = listing + 2, *space = strchr(listing, ' ');
-	const char *offset = space, *digits;
-	char *text;
-
-	/* "uprobes" is the group of whoever named none. */
-	if (strncmp(name, "uprobes/", 8) == 0)
-		name += 8;
-	/* PATH:0x and 16 digits; a path may hold most of that, but not all. */
-	for (;;) {
-		offset = offset ? strstr(offset, ":0x") : NULL;
-		if (!offset)
-			return strdup(listing);
-		offset += 3;
-		if (strspn(offset, "0123456789abcdef") == 16)
-			break;
-	}
-	digits = offset + strspn(offset, "0");
-	if (digits > offset + 15)
-		digits = offset + 15;
-	if (asprintf(&text, "%.2s%.*s%s", listing, (int)(offset - name), name, digits) < 0)
-		return NULL;
-	return text;
-}
-
-/* One event, though it may have several places. */
-static bool is_one_event(struct ubp_session *session)
-{
-	for (size_t i = 1; i < ubp_n_probes(session); i++)
-		if (strcmp(ubp_probe_event(session, i), ubp_probe_event(session, 0)) != 0 ||
-		    strcmp(ubp_probe_group(session, i), ubp_probe_group(session, 0)) != 0)
-			return false;
-	return true;
-}
-
 /* With a command there is none: what it prints must stay what it is. */
 static void say_banner(struct run *run)
 {
 	size_t n = ubp_n_probes(run->session);
 	const char *event = ubp_probe_event(run->session, 0), *what = run->opt->what;
-	bool is_one = is_one_event(run->session);
+	bool is_one = banner_is_one_event(run->session);
 	char *text, more[48] = "";
 
 	if (n > 1)
@@ -147,7 +113,7 @@ static void say_banner(struct run *run)
 		say(run, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
 		    run->opt->ends.duration);
 	} else if (is_one) {
-		text = banner_text(ubp_probe_listing(run->session, 0));
+		text = banner_probe(ubp_probe_listing(run->session, 0));
 		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
 		    text ? text : event, more);
 		free(text);
@@ -190,7 +156,10 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	if (ubp_event_probe(event) != -1)
 		run->n_events++;
 	pictures_event(&run->pictures, event);
-	if (run->out.error)
+	hosts_event(&run->hosts, event);
+	if (run->tui)
+		tui_event(run->tui, event);
+	if (run->out.error || run->tui)
 		return;
 	line = ubp_sink_event(run->sink, event, &len);
 	if (len && tally_make_way(&run->tally, &run->out))
@@ -199,7 +168,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		run->n_dropped += ubp_event_probe(event) != -1 ? 1 : ubp_event_lost(event);
 		return;
 	}
-	output_add(&run->out, line, len);
+	hosts_text(&run->hosts, line, len);
 	if (output_pending(&run->out) >= BATCH_BYTES)
 		(void)output_flush(&run->out);
 }
@@ -279,24 +248,32 @@ static void take_signals(struct run *run)
 static void wait_for_something(struct run *run, int fd, int timeout_ms)
 {
 	size_t pending = output_pending(&run->out);
-	struct pollfd p[4] = {
+	struct pollfd p[7] = {
 		{ .fd = run->signal_fd, .events = POLLIN },
 		{ .fd = run->out.can_vanish ? run->out.fd : -1,
 		  .events = pending ? POLLOUT : 0 },
 		{ .fd = pending < BATCH_BYTES ? fd : -1, .events = POLLIN },
 		{ .fd = run->control.fd, .events = POLLIN },
+		{ .fd = prometheus_fd(&run->hosts.prometheus), .events = POLLIN },
+		{ .fd = otlp_fd(&run->hosts.otlp), .events = POLLIN },
+		{ .fd = tui_fd(run->tui), .events = POLLIN },
 	};
 
 	if (run->out.error)
 		p[1].fd = -1;
-	if (poll(p, 4, timeout_ms) <= 0)
+	if (poll(p, 7, timeout_ms) <= 0)
 		return;
 	if (p[0].revents)
 		take_signals(run);
 	if (p[1].revents)
 		output_polled(&run->out, p[1].revents);
-	if (p[3].revents && control_take(&run->control, run->session))
+	if ((p[3].revents && control_take(&run->control, run->session)) ||
+	    (p[6].revents && tui_keys(run->tui)))
 		run->ending = true;
+	if (p[4].revents)
+		prometheus_take(&run->hosts.prometheus);
+	if (p[5].revents)
+		(void)otlp_is_done(&run->hosts.otlp);
 }
 
 /* -1: for ever. */
@@ -342,6 +319,14 @@ static int look_at_tally(struct run *run)
 	return time_left_ms(run->tally_ns);
 }
 
+/* And of what goes to a collector. */
+static int look_at_hosts(struct run *run)
+{
+	uint64_t left = hosts_look(&run->hosts, run->sink);
+
+	return left ? (int)((left + 999999) / 1000000) : -1;
+}
+
 static int sooner(int a, int b)
 {
 	return a >= 0 && (b < 0 || a < b) ? a : b;
@@ -349,13 +334,16 @@ static int sooner(int a, int b)
 
 static void trace(struct run *run)
 {
-	int left, delay, tally;
+	int left, delay, tally, hosts;
 
 	for (;;) {
 		delay = look_at_delay(run);
 		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
 			return;
 		tally = look_at_tally(run);
+		hosts = look_at_hosts(run);
+		if (run->tui)
+			tally = sooner(tally, tui_look(run->tui));
 		if (!output_flush(&run->out) || run->ending || has_count(run) ||
 		    ubp_record_is_full(run->session))
 			return;
@@ -365,7 +353,7 @@ static void trace(struct run *run)
 		if (left == 0 || ubp_is_done(run->session))
 			return;
 		wait_for_something(run, ubp_fd(run->session),
-				   sooner(tally, sooner(delay, left)));
+				   sooner(hosts, sooner(tally, sooner(delay, left))));
 	}
 }
 
@@ -385,7 +373,7 @@ static void add_lost(struct run *run)
 	size_t len;
 	const char *text = ubp_sink_lost(run->sink, run->n_dropped, &len);
 
-	output_add(&run->out, text, len);
+	hosts_text(&run->hosts, text, len);
 }
 
 static void print_rest(struct run *run)
@@ -395,12 +383,15 @@ static void print_rest(struct run *run)
 
 	while (!has_count(run) && drain(run) && take_events(run) > 0)
 		;
+	tui_end(run->tui);
+	run->tui = NULL;
 	run->out.hold = false;
 	if (run->n_dropped)
 		add_lost(run);
 	text = ubp_sink_end(run->sink, &len);
-	output_add(&run->out, text, len);
-	if (tally_is_wanted(&run->opt->tally))
+	hosts_text(&run->hosts, text, len);
+	hosts_end(&run->hosts);
+	if (tally_is_wanted(&run->opt->tally) && !run->opt->to.otlp)
 		tally_print(&run->tally, &run->out, true);
 	if (heap_is_wanted(run->opt))
 		heap_print(run->session, run->opt, &run->out);
@@ -415,6 +406,15 @@ static void print_rest(struct run *run)
 	if (!run->opt->command)
 		say_end(run);
 	(void)drain(run);
+}
+
+/* Until all is there, or somebody does not want to wait any more. */
+static void wait_for_collector(struct run *run)
+{
+	uint64_t until = now_ns() + COLLECTOR_NS;
+
+	while (!otlp_is_done(&run->hosts.otlp) && !run->ending && now_ns() < until)
+		wait_for_something(run, -1, time_left_ms(until));
 }
 
 /*
@@ -462,16 +462,18 @@ static int run_started(struct run *run)
 	size_t len;
 
 	output_begin(&run->out);
-	if (!run->opt->command)
+	if (run->opt->to.tui && tui_begin(run->session, &run->out, &run->tui) != CLI_OK)
+		run->failed = true;
+	if (!run->opt->command && !run->tui)
 		say_banner(run);
 	text = ubp_sink_begin(run->sink, &len);
-	output_add(&run->out, text, len);
+	hosts_text(&run->hosts, text, len);
 	(void)output_flush(&run->out);
 	tell_ready(run->opt->steer.ready_fd);
-	run->out.hold = run->opt->ends.duration != NULL;
+	run->out.hold = run->opt->ends.duration != NULL && !run->tui;
 	if (run->opt->ends.duration)
 		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
-	if (run->opt->tally.every_ns)
+	if (run->opt->tally.every_ns && !run->opt->to.otlp)
 		run->tally_ns = now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
 		run->delay_ns = now_ns() + run->opt->steer.delay_ns;
@@ -481,6 +483,9 @@ static int run_started(struct run *run)
 	run->ending = false;
 	print_rest(run);
 	if (ubp_has_failed(run->session))
+		run->failed = true;
+	wait_for_collector(run);
+	if (hosts_close(&run->hosts) != CLI_OK)
 		run->failed = true;
 	if (output_finish(&run->out) != CLI_OK)
 		run->failed = true;
@@ -543,12 +548,13 @@ static int run_session(struct run *run)
 static int run_to(struct run *run)
 {
 	struct ubp_sink_options how = { .form = run->opt->form.name,
-					.header = run->opt->header };
+					.header = run->opt->header,
+					.service = otlp_service() };
 	struct ubp_err err;
 	int status;
 
 	ubp_err_reset(&err);
-	if (output_open(&run->out, run->opt->to.output, &err) < 0)
+	if (output_open(&run->out, hosts_output(run->opt), &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run->out, run->opt->strict);
 	if (run->opt->to.append)
@@ -577,9 +583,11 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 				      .unicode = tally_has_unicode() } };
 	int status = control_open(&run.control, options->steer.control);
 
-	if (status != CLI_OK)
-		return status;
-	status = run_to(&run);
+	if (status == CLI_OK)
+		status = hosts_open(&run.hosts, session, options, &run.out);
+	if (status == CLI_OK)
+		status = run_to(&run);
+	(void)hosts_close(&run.hosts);
 	control_close(&run.control);
 	return status;
 }

@@ -4,12 +4,14 @@
 /* ubp-report: what was recorded, printed. */
 
 #include <inttypes.h>
+#include <poll.h>
 #include <stdio.h>
 #include <time.h>
 
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
+#include "cli/hosts/otlp.h"
 #include "cli/report/options.h"
 #include "engine/base/err.h"
 #include "engine/ubp_recording.h"
@@ -19,12 +21,23 @@ const char cli_program[] = "ubp-report";
 #define AT_ONCE     1000
 #define BATCH_BYTES 65536
 
+#define COLLECTOR_MS 30000
+
 struct report {
 	const struct report_options *opt;
 	struct ubp_recording *recording;
 	struct ubp_sink *sink;
 	struct output out;
+	struct otlp otlp;
 };
+
+static void put(struct report *r, const char *text, size_t len)
+{
+	if (r->opt->otlp)
+		otlp_lines(&r->otlp, &r->out, text, len);
+	else
+		output_add(&r->out, text, len);
+}
 
 static void on_event(void *ctx, const struct ubp_event *event)
 {
@@ -32,7 +45,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	size_t len;
 	const char *text = ubp_sink_event(r->sink, event, &len);
 
-	output_add(&r->out, text, len);
+	put(r, text, len);
 }
 
 /* --- what is said of the file -------------------------------------------------------------- */
@@ -108,18 +121,30 @@ static int print_events(struct report *r)
 	int n;
 
 	ubp_err_reset(&err);
-	output_add(&r->out, text, len);
+	put(r, text, len);
 	while ((n = ubp_recording_read(r->recording, on_event, r, AT_ONCE, &err)) > 0)
 		if (output_pending(&r->out) >= BATCH_BYTES && !output_drain(&r->out))
 			return CLI_OK; /* output_wait() says why, if it must be said */
 	text = ubp_sink_end(r->sink, &len);
-	output_add(&r->out, text, len);
+	put(r, text, len);
 	return n < 0 ? cli_error_record(&err) : CLI_OK;
+}
+
+/* All that is sent is there, or the collector has not taken anything for so long. */
+static int send_rest(struct report *r, int status)
+{
+	struct pollfd p = { .fd = otlp_fd(&r->otlp), .events = POLLIN };
+
+	while (!otlp_is_done(&r->otlp) && poll(&p, 1, COLLECTOR_MS) > 0)
+		;
+	return otlp_close(&r->otlp) == CLI_OK ? status : CLI_FAILED;
 }
 
 static int print(struct report *r)
 {
-	struct ubp_sink_options how = { .form = r->opt->form.name, .header = r->opt->header };
+	struct ubp_sink_options how = { .form = r->opt->form.name,
+					.header = r->opt->header,
+					.service = otlp_service() };
 	struct ubp_recording_info info;
 	struct ubp_err err;
 	int status;
@@ -135,7 +160,9 @@ static int print(struct report *r)
 	}
 	if (ubp_recording_sink(r->recording, &how, &r->sink, &err) < 0)
 		return cli_error_record(&err);
-	status = print_events(r);
+	if (r->opt->otlp && otlp_open(&r->otlp, r->opt->otlp, true) != CLI_OK)
+		return CLI_FAILED;
+	status = send_rest(r, print_events(r));
 	return status == CLI_OK ? tell_damage(r) : status;
 }
 
@@ -151,7 +178,8 @@ static int report(const struct report_options *opt)
 	if (ubp_recording_open_all(opt->files, opt->n_files, opt->is_aligned ? &align : NULL,
 				   &r.recording, &err) < 0)
 		return cli_error_record(&err);
-	if (output_open(&r.out, opt->output, &err) < 0) {
+	if (output_open(&r.out, opt->otlp && !otlp_is_url(opt->otlp) ? opt->otlp : opt->output,
+			&err) < 0) {
 		ubp_recording_free(r.recording);
 		return cli_error_record(&err);
 	}

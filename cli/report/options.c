@@ -17,6 +17,12 @@ static int set_form(void *into, const char *name)
 	return CLI_OK;
 }
 
+static int set_otlp(void *into, const char *arg)
+{
+	((struct report_options *)into)->otlp = arg;
+	return set_form(into, "otlp");
+}
+
 static int set_output(void *into, const char *arg)
 {
 	((struct report_options *)into)->output = arg;
@@ -77,6 +83,9 @@ static const struct cli_option table[] = {
 	{ 0, "align", "SECS[,SECS]", .is_attached = true, .set = set_align,
 	  .help = "put FILEs of different hosts and boots together by what time of day it\n"
 		  "was; or add so many seconds to the times of each FILE but the first" },
+	{ 0, "otlp", "FILE|URL", .set = set_otlp,
+	  .help = "spans of calls and log records as OTLP/JSON, to FILE or to the\n"
+		  "OpenTelemetry collector at URL" },
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write to FILE" },
 	{ 'h', "help", FLAG(help), .help = "print this" },
@@ -106,6 +115,8 @@ static int check(const struct report_options *o)
 			"--align has seconds for each FILE but the first: %zu of "
 			"them, not %zu",
 			o->n_files - 1, o->n_shifts);
+	if (o->otlp && o->output)
+		return cli_usage_error("--otlp says where events go: it excludes -o");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
 	return CLI_OK;

@@ -19,6 +19,7 @@ struct report_options {
 	size_t n_shifts;
 	struct ubp_sink_form form;
 	const char *output; /* NULL: standard output */
+	const char *otlp;   /* --otlp: a file, or a collector; NULL: not */
 	bool help, version, header, info;
 };
 

@@ -9,8 +9,6 @@
 /* A character of UTF-8, each byte of it escaped. */
 #define CHARACTER_MAX (4 * ESCAPE_BYTE_MAX)
 
-#define EACH_BYTE(byte) (UINT64_C(0x0101010101010101) * (byte))
-
 size_t utf8_sequence(const uint8_t *s, size_t len, uint32_t *ret_code)
 {
 	size_t want;
@@ -51,18 +49,6 @@ bool utf8_is_unsafe(uint32_t code)
 	return false;
 }
 
-static bool has_zero_byte(uint64_t word)
-{
-	return ((word - EACH_BYTE(0x01)) & ~word & EACH_BYTE(0x80)) != 0;
-}
-
-/* Eight bytes that stay as they are: what nearly all text consists of. */
-static bool is_plain(uint64_t word)
-{
-	return !((word | ((word - EACH_BYTE(0x20)) & ~word)) & EACH_BYTE(0x80)) &&
-	       !has_zero_byte(word ^ EACH_BYTE(0x7f)) && !has_zero_byte(word ^ EACH_BYTE('\\'));
-}
-
 static bool is_octal(uint8_t c, uint8_t most)
 {
 	return c >= '0' && c <= most;
@@ -92,14 +78,21 @@ static char *put(char *to, const void *text, size_t len, bool is_line)
 	size_t n;
 
 	while (s < end) {
-		if (end - s >= 8) {
-			memcpy(&word, s, 8);
-			if (is_plain(word)) {
-				memcpy(to, s, 8);
-				to += 8;
-				s += 8;
+		if (len >= 8) {
+			/* At the end some of them for a second time: those are there as they are. */
+			size_t left = (size_t)(end - s), again = left < 8 ? 8 - left : 0;
+
+			memcpy(&word, s - again, 8);
+			if (escape_is_plain(word)) {
+				memcpy(to - again, &word, 8);
+				to += 8 - again;
+				s += 8 - again;
 				continue;
 			}
+		}
+		if (*s >= 0x20 && *s < 0x7f && *s != '\\') {
+			*to++ = (char)*s++;
+			continue;
 		}
 		n = utf8_sequence(s, (size_t)(end - s), &code);
 		if (n && !utf8_is_unsafe(code) &&

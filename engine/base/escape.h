@@ -37,6 +37,24 @@ size_t utf8_sequence(const uint8_t *s, size_t len, uint32_t *ret_code);
 /* Is this character one of those above that do something to what is around them? */
 bool utf8_is_unsafe(uint32_t code);
 
+/* Is one of the eight bytes of @word @byte? */
+static inline bool escape_has_byte(uint64_t word, uint8_t byte)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	word ^= ones * byte;
+	return ((word - ones) & ~word & ones * 0x80) != 0;
+}
+
+/* Eight bytes that stay as they are, without a backslash among them: what nearly all text consists of. */
+static inline bool escape_is_plain(uint64_t word)
+{
+	const uint64_t ones = UINT64_C(0x0101010101010101);
+
+	return !((word | ((word - ones * 0x20) & ~word)) & ones * 0x80) &&
+	       !escape_has_byte(word, 0x7f) && !escape_has_byte(word, '\\');
+}
+
 /*
  * @len bytes at @text, written at @to, which needs room for ESCAPE_BYTE_MAX * @len bytes. Returns
  * the address behind.

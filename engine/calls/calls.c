@@ -103,6 +103,7 @@ static struct call call_of(const struct thread *t, const struct open_call *open,
 		.end_ns = end_ns > open->start_ns ? end_ns : open->start_ns,
 		.end = end,
 		.has_start = true,
+		.is_inner = thread_at(t, open->same) != NULL,
 		.entry = (const struct event_record *)(const void *)(t->records + open->record),
 		.entry_probe = open->probe,
 	};
@@ -280,7 +281,7 @@ static struct call lone_return(struct calls *calls, const struct thread *t,
 {
 	uint64_t start = duration_ns && *duration_ns <= end_ns ? end_ns - *duration_ns : end_ns;
 	size_t depth = t->n;
-	const struct open_call *parent;
+	const struct open_call *parent, *outer = thread_at(t, thread_top(t, function));
 
 	while (depth && t->open[depth - 1].start_ns > start)
 		depth--;
@@ -295,6 +296,7 @@ static struct call lone_return(struct calls *calls, const struct thread *t,
 		.depth = (uint32_t)depth,
 		.start_ns = start,
 		.end_ns = end_ns,
+		.is_inner = outer && outer->start_ns <= start,
 		.has_start = duration_ns && *duration_ns <= end_ns,
 	};
 }

@@ -64,6 +64,7 @@ struct call {
 	enum call_end end;
 	bool has_start;    /* false: .start_ns is .end_ns */
 	bool is_uncertain; /* records were lost while it was open */
+	bool is_inner;     /* a call of the same function is around it, as far as is known */
 	/* What was recorded, with the probes that know the arguments. NULL: that record is not there. */
 	const struct event_record *entry, *ret;
 	const struct spec_probe *entry_probe, *return_probe;

@@ -113,6 +113,10 @@ void ring_space_set_maps(struct ring_space *space, uint32_t number);
 /* Is there an entry for this thread? */
 bool ring_space_has(struct ring_space *space, pid_t tid);
 /*
+ * How much room there is for more of the thread's records, in percent of its ring. Both sides' words for that are in the target's memory: it may be anything. -1: it has no ring.
+ */
+int ring_space_room(struct ring_space *space, pid_t tid);
+/*
  * The target has mapped the first @len bytes of the region, and no more: rings are given out from
  * there. Without this call it has mapped all of it. @len only grows.
  */

@@ -19,6 +19,8 @@
 #define HOLD_NS       50000000   /* others wait so long at most for a record to be completed */
 #define GIVE_UP_NS    1000000000 /* one that blocks a full ring is given up then */
 #define FUTURE_TICKS  (1LL << 32)
+#define STRETCH_MAX                                                                            \
+	16384 /* bytes of records that are taken at once, and perhaps one more record */
 
 enum front { FRONT_COMPLETE, FRONT_VOID, FRONT_INCOMPLETE, FRONT_NONSENSE };
 
@@ -355,29 +357,93 @@ const struct event_record *ring_taken_record(const struct ring_taken *taken)
 	return taken->set->record;
 }
 
-static bool take_front(struct ring_set *set, struct ring *ring, ring_take_fn *fn, void *ctx)
+/* Where hits are sampled, and its thread has not seen to that. */
+static bool is_left_out(struct ring_set *set, struct ring *ring, const struct ring_taken *taken)
 {
-	struct ring_taken taken = {
-		.pid = ring->pid,
-		.tid = ring->tid,
-		.comm = ring->comm,
-		.maps = atomic_load_explicit(&ring->space->maps, memory_order_acquire),
-		.probe = ring->front.record.probe,
-		.size = ring->front.record.size,
-		.n_stack = ring->front.n_stack,
-		.position = ring->tail,
-		.bytes = place_of(ring, ring->tail),
-		.source = ring,
-		.set = set,
-		.ring = ring,
-	};
+	return set->opt.sample && !(ring->front.record.cpu & RING_SAMPLED) &&
+	       !set->opt.sample(set->opt.ctx, ring_taken_record(taken), ring);
+}
 
-	if (!ring->tid)
-		count_lost(ring, 1);
-	else if (!atomic_load_explicit(&ring->mute, memory_order_relaxed) && !fn(ctx, &taken))
+/* False: there is no place for one more probe. */
+static bool count_taken(struct ring_taken *taken, uint32_t probe)
+{
+	unsigned i = 0;
+
+	while (i < taken->n_counts && taken->counts[i].probe != probe)
+		i++;
+	if (i == RING_TAKEN_PROBES)
 		return false;
-	ring->last_ticks = ring->front.record.time;
-	ring->tail += ring->front.record.size;
+	if (i == taken->n_counts)
+		taken->counts[taken->n_counts++] = (struct ring_taken_count){ probe, 0 };
+	taken->counts[i].n++;
+	return true;
+}
+
+/* May the record at @position be taken as it is? *ret: a copy of its head. */
+static bool is_like_it(const struct ring *ring, uint64_t position, struct ring_record *ret)
+{
+	if (!is_committed(ring, position))
+		return false;
+	memcpy(ret, place_of(ring, position), sizeof(*ret));
+	return ring_record_is_sane(ret) && ret->size <= ring->end - position &&
+	       !(ret->data_len & RING_STACK) && ret->probe < ring->space->set->n_probes;
+}
+
+/* Records that lie right behind the first, of probes that are plain. */
+static void take_more(struct ring *ring, struct ring_taken *taken, ring_plain_fn *is_plain,
+		      void *ctx)
+{
+	uint32_t last_plain = taken->probe;
+	struct ring_record r;
+
+	while (taken->size < STRETCH_MAX && ring->tail + taken->size != ring->end &&
+	       place_of(ring, ring->tail + taken->size) ==
+		       (const uint8_t *)taken->bytes + taken->size &&
+	       is_like_it(ring, ring->tail + taken->size, &r)) {
+		if (r.probe != last_plain && !is_plain(ctx, r.probe))
+			return;
+		if (!count_taken(taken, r.probe))
+			return;
+		last_plain = r.probe;
+		ring->front.record.time = r.time;
+		taken->size += r.size;
+	}
+}
+
+static bool take_front(struct ring_set *set, struct ring *ring, ring_plain_fn *is_plain,
+		       ring_take_fn *fn, void *ctx)
+{
+	struct ring_taken taken;
+	uint64_t time = ring->front.record.time;
+
+	/* Not all of it is made zero: this is done for each record, where they are not plain. */
+	taken.pid = ring->pid;
+	taken.tid = ring->tid;
+	taken.comm = ring->comm;
+	taken.maps = atomic_load_explicit(&ring->space->maps, memory_order_acquire);
+	taken.probe = ring->front.record.probe;
+	taken.size = ring->front.record.size;
+	taken.counts[0] = (struct ring_taken_count){ taken.probe, 1 };
+	taken.n_counts = 1;
+	taken.n_stack = ring->front.n_stack;
+	taken.position = ring->tail;
+	taken.bytes = place_of(ring, ring->tail);
+	taken.source = ring;
+	taken.set = set;
+	taken.ring = ring;
+	if (!ring->tid) {
+		count_lost(ring, 1);
+	} else if (!atomic_load_explicit(&ring->mute, memory_order_relaxed) &&
+		   !is_left_out(set, ring, &taken)) {
+		if (!taken.n_stack && is_plain(ctx, taken.probe))
+			take_more(ring, &taken, is_plain, ctx);
+		if (!fn(ctx, &taken)) {
+			ring->front.record.time = time;
+			return false;
+		}
+	}
+	ring->last_ticks = sane_ticks(ring, ring->front.record.time);
+	ring->tail += taken.size;
 	return true;
 }
 
@@ -394,12 +460,13 @@ static void note_since(struct ring_set *set, struct ring *ring)
 }
 
 /* Of the first ring in the heap. False: @fn has no room. */
-static bool take_ring(struct ring_set *set, ring_take_fn *fn, void *ctx)
+static bool take_ring(struct ring_set *set, ring_plain_fn *is_plain, ring_take_fn *fn,
+		      void *ctx)
 {
 	struct ring *ring = set->heap.v[0].item;
 
 	for (;;) {
-		if (!take_front(set, ring, fn, ctx)) {
+		if (!take_front(set, ring, is_plain, fn, ctx)) {
 			heap_sink(&set->heap, ring->front.record.time);
 			return false;
 		}
@@ -413,9 +480,9 @@ static bool take_ring(struct ring_set *set, ring_take_fn *fn, void *ctx)
 	return true;
 }
 
-void ring_set_take(struct ring_set *set, ring_take_fn *fn, void *ctx)
+void ring_set_take(struct ring_set *set, ring_plain_fn *is_plain, ring_take_fn *fn, void *ctx)
 {
-	while (set->heap.n && take_ring(set, fn, ctx))
+	while (set->heap.n && take_ring(set, is_plain, fn, ctx))
 		;
 }
 

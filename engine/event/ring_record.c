@@ -8,18 +8,6 @@
 
 #define CPUS_MAX 8192
 
-/* What was counted gives its room back as a void record, where a handler has recorded behind it. */
-bool ring_record_is_sane(const struct ring_record *r)
-{
-	bool is_void = r->probe == RING_VOID;
-	uint32_t data_len = ring_record_len(r);
-	uint32_t needed =
-		r->data_len & RING_STACK ? ring_record_stack_at(data_len) + 8 : data_len;
-
-	return r->size >= sizeof(*r) && r->size <= RING_RECORD_MAX && r->size % 8 == 0 &&
-	       (is_void || (needed <= r->size - sizeof(*r) && data_len <= EVENT_DATA_MAX));
-}
-
 uint32_t ring_record_stack(const struct ring_record *r, const void *bytes)
 {
 	uint32_t at = ring_record_stack_at(ring_record_len(r));

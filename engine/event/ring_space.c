@@ -435,6 +435,20 @@ bool ring_space_has(struct ring_space *space, pid_t tid)
 	return ring_of_thread(space, tid) != NULL;
 }
 
+int ring_space_room(struct ring_space *space, pid_t tid)
+{
+	const struct ring *ring = ring_of_thread(space, tid);
+	uint64_t bytes = space->set->opt.ring_bytes, room;
+	const struct ring_thread *thread;
+
+	if (!ring)
+		return -1;
+	thread = &ring_threads(space)[ring->slot];
+	room = __atomic_load_n(&thread->limit, __ATOMIC_RELAXED) -
+	       __atomic_load_n(&thread->head, __ATOMIC_RELAXED);
+	return room > bytes ? 0 : (int)(room * 100 / bytes);
+}
+
 void ring_space_drop_others(struct ring_space *space, pid_t tid, uint64_t thread_pointer)
 {
 	struct ring *ring;

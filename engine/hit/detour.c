@@ -9,6 +9,7 @@
 #include "engine/event/ring.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/record.h"
+#include "engine/hit/room.h"
 #include "engine/hit/stop_count.h"
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
@@ -185,6 +186,7 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	}
 	if (!jump->is_watch)
 		stop_count_detour(hit, held, jump, first, is_tail);
+	room_wait(hit, held);
 	regs->r[arch->reg.pc] = behind;
 	if (!guard_is_lost(t) || guard_reinstall(held) < 0) {
 		if (!arch->swbp.pc_advance)

@@ -38,6 +38,8 @@ struct hit_options {
 	/* It is about to make a call that has to do with tracing, from a slot. @watch: of what
 	 * kind; held->at: its registers in front of that. */
 	void (*tracing)(void *ctx, const struct held *held, enum site_watch watch);
+	/* With .lossless: a thread has found its ring full, and waits a moment. */
+	void (*full)(void *ctx);
 	/* A probe without a slot was taken out there: it can't be stepped any more. */
 	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
 	void *ctx;
@@ -51,6 +53,7 @@ struct hit {
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];
 	size_t n_seen;
+	uint64_t hasty_ns; /* until then no thread waits for room: it was in vain */
 	pid_t over_pid; /* the process of the last return: hit_idle(); 0: none */
 };
 

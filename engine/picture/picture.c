@@ -13,51 +13,11 @@
 #include "engine/base/vec.h"
 #include "engine/calls/calls.h"
 #include "engine/event/record.h"
+#include "engine/picture/keys.h"
 #include "engine/picture/picture_priv.h"
 #include "engine/spec/spec.h"
 
-static uint32_t escaped_name(struct picture *p, const char *text, size_t len)
-{
-	char buf[ESCAPE_BYTE_MAX * (SPEC_NAME_MAX + 1)];
-
-	len = len > SPEC_NAME_MAX ? SPEC_NAME_MAX : len;
-	return names_find(&p->names, buf, (size_t)(escape_put(buf, text, len) - buf));
-}
-
-/* --- functions and threads ------------------------------------------------------------------- */
-
-/* A function is a place in a file, as for the room of calls; what has no place is told by its name. */
-static uint64_t place_of(const struct spec_probe *probe)
-{
-	if (probe->is_made || !probe->path)
-		return hash_text(hash_text(1, probe->group), probe->event);
-	return hash_number(hash_text(2, probe->path), probe->offset);
-}
-
-static uint16_t key_of(struct picture *p, const struct spec_probe *probe)
-{
-	uint64_t place = place_of(probe);
-	uintptr_t at = (uintptr_t)map_get(&p->keys.by_place, place);
-	bool is_entry = probe->kind != PROBE_RETURN;
-	struct picture_key *key;
-
-	if (!at) {
-		at = p->keys.n;
-		if (at >= PICTURE_KEYS_MAX || VEC_ROOM(p->keys.v, &p->keys.cap, at) < 0 ||
-		    map_put(&p->keys.by_place, place, (void *)at) < 0)
-			return 0;
-		p->keys.v[p->keys.n++] = (struct picture_key){
-			.name = escaped_name(p, probe->event, strlen(probe->event)),
-			.has_entry = is_entry,
-		};
-	}
-	key = &p->keys.v[at];
-	if (is_entry && !key->has_entry) {
-		key->name = escaped_name(p, probe->event, strlen(probe->event));
-		key->has_entry = true;
-	}
-	return (uint16_t)at;
-}
+/* --- threads ---------------------------------------------------------------------------------- */
 
 /* What a thread is called: "HOST name" where there are several. */
 static uint32_t thread_name(struct picture *p, const struct event_record *record)
@@ -109,7 +69,7 @@ static uint32_t node_of(struct picture *p, uint32_t path)
 
 			p->nodes[at] = tree_child(&p->calls.tree,
 						  p->nodes[calls_path_parent(p->pairs, at)],
-						  escaped_name(p, name, strlen(name)));
+						  keys_name(&p->names, name));
 		}
 	}
 	return path < p->n_nodes ? p->nodes[path] : 0;
@@ -142,7 +102,7 @@ static uint16_t key_of_call(struct picture *p, const struct call *call)
 	const struct spec_probe *probe =
 		call->entry_probe ? call->entry_probe : call->return_probe;
 
-	return probe ? key_of(p, probe) : 0;
+	return probe ? keys_find(&p->keys, &p->names, probe) : 0;
 }
 
 static void on_call(void *ctx, const struct call *call)
@@ -241,7 +201,7 @@ int picture_add(struct picture *p, const struct spec_probe *probe,
 	event = (struct kept_event){
 		.time = since_first(p, record->time),
 		.cpu = record->cpu,
-		.key = key_of(p, probe),
+		.key = keys_find(&p->keys, &p->names, probe),
 		.thread = thread_of(p, record),
 		.is_return = probe->kind == PROBE_RETURN,
 		.is_paired = what != CALLS_OTHER,
@@ -263,7 +223,7 @@ void picture_lost(struct picture *p, uint64_t n)
 
 int picture_add_probe(struct picture *p, const struct spec_probe *probe)
 {
-	(void)key_of(p, probe);
+	(void)keys_find(&p->keys, &p->names, probe);
 	return calls_add_probe(p->pairs, probe);
 }
 
@@ -292,12 +252,11 @@ struct picture *picture_new(const struct picture_ops *ops, const struct picture_
 		p->about = *about;
 	p->cube = p->calls.cube = p->stacks.cube = (struct cube){ .width = 1, .step = 1 };
 	p->pairs = calls_new(on_call, p);
-	if (!p->pairs || VEC_ROOM(p->keys.v, &p->keys.cap, 0) < 0 ||
+	if (!p->pairs || keys_begin(&p->keys) < 0 ||
 	    VEC_ROOM(p->threads.v, &p->threads.cap, 0) < 0) {
 		picture_free(p);
 		return NULL;
 	}
-	p->keys.v[p->keys.n++] = (struct picture_key){ .name = NAMES_OTHER };
 	p->threads.v[p->threads.n++] = (struct picture_thread){ .name = NAMES_OTHER };
 	return p;
 }
@@ -308,8 +267,7 @@ void picture_free(struct picture *p)
 		return;
 	calls_free(p->pairs);
 	names_free(&p->names);
-	free(p->keys.v);
-	map_free(&p->keys.by_place);
+	keys_free(&p->keys);
 	free(p->threads.v);
 	map_free(&p->threads.by_id);
 	cube_free(&p->cube);

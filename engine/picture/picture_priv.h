@@ -12,33 +12,21 @@
 #include "engine/base/map.h"
 #include "engine/picture/cube.h"
 #include "engine/picture/kept.h"
+#include "engine/picture/keys.h"
 #include "engine/picture/names.h"
 #include "engine/picture/picture.h"
 #include "engine/picture/tree.h"
 
-#define PICTURE_KEYS_MAX    4096
 #define PICTURE_THREADS_MAX 4096
 
 struct calls;
-
-/* A function, or an event that belongs to none. */
-struct picture_key {
-	uint32_t name;
-	bool has_entry; /* .name is that of its entry's event */
-};
 
 struct picture_thread {
 	int32_t pid, tid;
 	uint32_t name; /* the last that it had */
 };
 
-/* Number 0 of both stands for what did not fit. */
-struct picture_keys {
-	struct picture_key *v;
-	size_t n, cap;
-	struct map by_place;
-};
-
+/* Number 0 stands for what did not fit. */
 struct picture_threads {
 	struct picture_thread *v;
 	size_t n, cap;
@@ -73,7 +61,7 @@ struct picture {
 	uint32_t *nodes; /* of the paths of .pairs: nodes of .calls */
 	size_t n_nodes, cap_nodes;
 	struct picture_call now;
-	const char *host; /* of the next record */
+	const char *host;           /* of the next record */
 	uint64_t first_ns, last_ns; /* of the records' clock */
 	uint64_t n_events, n_lost;
 	bool is_weighted, is_begun;

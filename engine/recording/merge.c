@@ -242,6 +242,7 @@ int recording_merge_next(struct recording_merge *m, const struct event_record **
 	part = m->heap.v[0].item;
 	m->current = part;
 	m->maps = part->record->maps;
+	m->weight = recording_weight(part->reader, part->record);
 	if (merge_renumber(m, part) < 0)
 		return fail_memory(err);
 	*ret_record = part->record;
@@ -252,6 +253,11 @@ const json_t *recording_merge_name(const struct recording_merge *m, uint64_t vad
 				   bool is_first)
 {
 	return m->current ? recording_name(m->current->reader, m->maps, vaddr, is_first) : NULL;
+}
+
+uint64_t recording_merge_weight(const struct recording_merge *m)
+{
+	return m->weight;
 }
 
 const char *recording_merge_host(const struct recording_merge *m)

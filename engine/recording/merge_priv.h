@@ -31,6 +31,7 @@ struct recording_merge {
 	struct heap heap; /* of parts with a record */
 	struct merge_part *current;
 	uint32_t maps; /* of its record, as its reader knows them */
+	uint64_t weight;
 	struct recording_damage damage;
 	uint64_t n_missing;
 	bool has_names, has_hosts, has_ids;

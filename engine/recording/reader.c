@@ -94,6 +94,7 @@ void recording_reader_free(struct recording_reader *r)
 	for (unsigned i = 0; i < r->n_probes; i++)
 		probe_of_json_free(r->probes[i]);
 	free(r->probes);
+	free(r->samples);
 	json_decref(r->info);
 	json_decref(r->end);
 	free(r->looks);
@@ -128,6 +129,14 @@ unsigned recording_n_probes(const struct recording_reader *r)
 const struct spec_probe *recording_probe(const struct recording_reader *r, unsigned number)
 {
 	return number < r->n_probes ? r->probes[number] : NULL;
+}
+
+uint64_t recording_weight(const struct recording_reader *r, const struct event_record *record)
+{
+	const struct sample_plan *plan =
+		record->kind == EVENT_HIT ? &r->samples[record->probe] : NULL;
+
+	return plan && plan->every ? sample_weight(plan, record->data) : 0;
 }
 
 void recording_damage(const struct recording_reader *r, struct recording_damage *ret_damage)

@@ -52,6 +52,10 @@ const json_t *recording_name(const struct recording_reader *reader, uint32_t map
 int recording_next(struct recording_reader *reader, struct event_record **ret_record,
 		   struct ubp_err *err);
 
+/* Of how many hits, or how much of an argument, a record tells that recording_next() has handed out; 0: its probe's hits were not sampled. */
+uint64_t recording_weight(const struct recording_reader *reader,
+			  const struct event_record *record);
+
 /* What could not be read so far. */
 struct recording_damage {
 	uint64_t bytes;   /* that belong to no block, or to one whose check is wrong */

@@ -14,6 +14,8 @@
 #include "engine/recording/frame_json.h"
 #include "engine/recording/probe_json.h"
 #include "engine/recording/reader_priv.h"
+#include "engine/recording/sample_json.h"
+#include "engine/spec/spec.h"
 
 #define PROBES_MAX (1U << 20)
 #define SEARCH     65536 /* bytes that are searched for a block at once */
@@ -87,31 +89,47 @@ int reader_load(struct recording_reader *r, uint64_t at, struct recording_block 
 
 /* --- blocks of JSON --------------------------------------------------------------------------- */
 
+/* Room for probes up to @number. */
+static int grow_probes(struct recording_reader *r, unsigned number)
+{
+	struct spec_probe **probes = realloc(r->probes, (number + 1ul) * sizeof(*probes));
+	struct sample_plan *samples;
+
+	if (!probes)
+		return -ENOMEM;
+	r->probes = probes;
+	samples = realloc(r->samples, (number + 1ul) * sizeof(*samples));
+	if (!samples)
+		return -ENOMEM;
+	r->samples = samples;
+	for (; r->n_probes <= number; r->n_probes++) {
+		probes[r->n_probes] = NULL;
+		samples[r->n_probes] = (struct sample_plan){ 0 };
+	}
+	return 0;
+}
+
 static int add_probe(struct recording_reader *r, const json_t *json, struct ubp_err *err)
 {
+	const json_t *sample = json_object_get(json, "sample");
+	struct sample_plan plan = { 0 };
 	struct spec_probe *probe;
 	unsigned number;
 	int rc = probe_of_json(json, &number, &probe, err);
 
 	if (rc < 0)
 		return rc;
-	if (number < PROBES_MAX && number >= r->n_probes) {
-		struct spec_probe **more =
-			realloc(r->probes, (number + 1ul) * sizeof(*r->probes));
-
-		if (!more) {
-			probe_of_json_free(probe);
-			return ubp_fail(err, ENOMEM, "out of memory");
-		}
-		r->probes = more;
-		for (; r->n_probes <= number; r->n_probes++)
-			r->probes[r->n_probes] = NULL;
+	if (number < PROBES_MAX && number >= r->n_probes && grow_probes(r, number) < 0) {
+		probe_of_json_free(probe);
+		return ubp_fail(err, ENOMEM, "out of memory");
 	}
-	if (number >= r->n_probes || r->probes[number]) {
+	if (number >= r->n_probes || r->probes[number] ||
+	    (sample && !sample_of_json(sample, probe->fixed_size, &plan))) {
 		probe_of_json_free(probe);
 		return ubp_fail(err, EINVAL, "a probe of the recording makes no sense");
 	}
 	r->probes[number] = probe;
+	r->samples[number] = plan;
 	return 0;
 }
 

@@ -9,6 +9,7 @@
 #include "engine/base/heap.h"
 #include "engine/base/map.h"
 #include "engine/base/ring.h"
+#include "engine/base/sample_plan.h"
 #include "engine/recording/format.h"
 #include "engine/recording/reader.h"
 
@@ -55,6 +56,7 @@ struct recording_reader {
 	json_t *info, *end;
 	struct map names; /* by frame_key(): json_t of one address */
 	struct spec_probe **probes;
+	struct sample_plan *samples; /* of each; .every 0: all of its hits are there */
 	unsigned n_probes;
 	struct recording_damage damage;
 	/* Records, by time. */

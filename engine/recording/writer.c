@@ -16,8 +16,8 @@
 #include "engine/recording/block.h"
 #include "engine/recording/files.h"
 
-/* Of a look: what is more takes another block. */
-#define BUFFER_BYTES (1u << 20)
+/* Of a look: what is more takes another block. It stays in the second cache of a processor. */
+#define BUFFER_BYTES (1u << 18)
 
 static const uint8_t zeros[8];
 
@@ -345,7 +345,8 @@ bool recording_take(struct recording *r, const struct ring_taken *taken)
 	    r->next != taken->position || r->part->maps != taken->maps)
 		begin_ring(r, taken);
 	add(r, taken->bytes, taken->size);
-	r->n_records++;
+	for (unsigned i = 0; i < taken->n_counts; i++)
+		r->n_records += taken->counts[i].n;
 	r->next = taken->position + taken->size;
 	return true;
 }

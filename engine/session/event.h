@@ -22,6 +22,7 @@ struct event_texts {
 		*resolver;          /* names for stacks; NULL: they are printed as they are */
 	struct sink_probes probes;  /* that events may be of */
 	struct picture_about about; /* where they come from */
+	char host[256];             /* .host of that, of a session */
 	struct sink_buf line, arg;  /* what was asked last */
 };
 

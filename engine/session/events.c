@@ -235,11 +235,35 @@ static int record_all(struct ubp_session *s, struct ubp_err *err)
 	return n;
 }
 
+/* The same of events that others look at first, or that are handed out: @batch says to whom. */
+static int hand_out_all(struct ubp_session *s, struct rings_batch *batch)
+{
+	int n = deliver_all(s, batch);
+
+	if (!event_queue_peek(s->out.queue))
+		n += deliver_last_losses(s, batch);
+	rest(s, n > 0);
+	return n;
+}
+
+static int record_in_order(struct ubp_session *s, struct ubp_err *err)
+{
+	struct rings_batch batch = {
+		.deliver = deliver, .session = s, .fn = session_record_event, .ctx = s
+	};
+	int rc = session_record_begin(s, err), n;
+
+	if (rc < 0)
+		return rc;
+	n = hand_out_all(s, &batch);
+	rc = session_record_done(s, err);
+	return rc < 0 ? rc : n;
+}
+
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
 	uint64_t drained;
-	int n;
 
 	ubp_err_reset(err);
 	(void)!read(s->out.timer_fd, &drained, sizeof(drained));
@@ -247,12 +271,9 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 		deliver_warnings(s);
 	stacks_tidy(s);
 	if (s->out.record)
-		return record_all(s, err);
-	n = deliver_all(s, &batch);
-	if (!event_queue_peek(s->out.queue))
-		n += deliver_last_losses(s, &batch);
-	rest(s, n > 0);
-	return n;
+		return session_record_in_order(s) ? record_in_order(s, err)
+						  : record_all(s, err);
+	return hand_out_all(s, &batch);
 }
 
 int ubp_event_probe(const struct ubp_event *e)

@@ -228,7 +228,7 @@ const char *ubp_heap_json(struct ubp_session *s, const struct ubp_heap_row *row,
 
 	to->len = 0;
 	sink_buf_add_text(to, "{\"key\":{\"comm\":");
-	sink_json_string(to, row->stack, len);
+	sink_json_quoted(to, row->stack, len);
 	sink_buf_add_text(to, ",\"ustack\":");
 	sink_json_functions(to, row->stack[len] ? row->stack + len + 1 : "");
 	sink_buf_printf(to,

@@ -35,6 +35,8 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch);
 uint64_t rings_take_lost(struct ubp_session *s);
 /* Count a hit of @probe. Does it pass the filter, as far as the detour left that open? @record: NULL where there is no filter. */
 bool rings_count(struct uprobe *probe, const struct event_record *record);
+/* The same of @n records of a probe without a filter. */
+void rings_count_plain(struct uprobe *probe, uint32_t n);
 /* It was enough for one call. */
 bool rings_batch_is_full(const struct rings_batch *batch);
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);

@@ -17,8 +17,10 @@
 #include "engine/fetch/match.h"
 #include "engine/recording/frame_json.h"
 #include "engine/recording/probe_json.h"
+#include "engine/recording/sample_json.h"
 #include "engine/recording/text_json.h"
 #include "engine/recording/writer.h"
+#include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/once.h"
@@ -92,6 +94,16 @@ static json_t *make_info(const struct ubp_session *s)
 			 boot_id(boot));
 }
 
+static json_t *make_probe(struct ubp_session *s, unsigned number, const struct spec_probe *spec)
+{
+	const struct uprobe *probe = live_probe(s, number);
+	json_t *json = probe_to_json(number, spec);
+
+	if (json && probe && probe->at_hit.sample)
+		(void)json_object_set_new(json, "sample", sample_to_json(probe->at_hit.sample));
+	return json;
+}
+
 static int add_probes(struct ubp_session *s, struct session_record *r, struct ubp_err *err)
 {
 	json_t *list = json_array();
@@ -101,7 +113,7 @@ static int add_probes(struct ubp_session *s, struct session_record *r, struct ub
 
 		if (spec)
 			(void)json_array_append_new(list,
-						    probe_to_json((unsigned)r->n_probes, spec));
+						    make_probe(s, (unsigned)r->n_probes, spec));
 	}
 	return recording_add_json(r->to, RECORDING_PROBES, list, err);
 }
@@ -124,9 +136,10 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
-	if (s->out.counting || s->out.triggers || s->out.sample || s->opt.once)
-		return ubp_fail(err, EINVAL,
-				"what is counted or sampled or has triggers is not recorded");
+	if (s->out.counting && !s->out.triggers)
+		return ubp_fail(
+			err, EINVAL,
+			"hits that are counted are no events: there is nothing to record");
 	if (s->out.record || options->level < 0 || options->level > 19 ||
 	    (options->rotate && options->max_size))
 		return ubp_fail(err, EINVAL, "bad options for a recording");
@@ -226,29 +239,47 @@ static int name_addresses(struct ubp_session *s, struct session_record *r, size_
 
 /* --- a look ------------------------------------------------------------------------------------- */
 
-static bool take(void *ctx, const struct ring_taken *taken)
+/* For records of probes that nobody looks at. */
+static bool is_plain(void *ctx, uint32_t number)
 {
-	struct ubp_session *s = ctx;
-	struct session_record *r = s->out.record;
-	struct uprobe *probe = live_probe(s, taken->probe);
-	const struct event_record *record = NULL;
+	const struct ubp_session *s = ctx;
+	const struct uprobe *probe = live_probe(s, number);
 
-	if (!probe)
-		return true;
-	if (probe->filter || s->numbers.n_leaving || taken->n_stack)
-		record = ring_taken_record(taken);
-	if (record && !live_tells(s, record))
-		return true;
-	if (!rings_count(probe, record))
-		return true;
-	if (taken->n_stack)
-		note_stack(r, record);
+	return probe && !probe->filter && !s->numbers.n_leaving && !s->out.sample;
+}
+
+static bool add_taken(struct session_record *r, const struct ring_taken *taken)
+{
 	if (!recording_take(r->to, taken)) {
 		r->is_all = false;
 		return false;
 	}
 	r->n++;
 	return true;
+}
+
+static bool take(void *ctx, const struct ring_taken *taken)
+{
+	struct ubp_session *s = ctx;
+	struct session_record *r = s->out.record;
+	struct uprobe *probe = live_probe(s, taken->probe);
+	const struct event_record *record;
+
+	if (!probe)
+		return true;
+	if (!taken->n_stack && is_plain(s, taken->probe)) {
+		if (!add_taken(r, taken))
+			return false;
+		for (unsigned i = 0; i < taken->n_counts; i++)
+			rings_count_plain(live_probe(s, taken->counts[i].probe),
+					  taken->counts[i].n);
+		return true;
+	}
+	record = ring_taken_record(taken);
+	if (!live_tells(s, record) || !rings_count(probe, record))
+		return true;
+	note_stack(r, record);
+	return add_taken(r, taken);
 }
 
 static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t mark)
@@ -324,7 +355,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 	begin_look(s, r);
 	(void)add_queue(s, r, mark);
 	if (s->out.rings) {
-		ring_set_take(s->out.rings, take, s);
+		ring_set_take(s->out.rings, is_plain, take, s);
 		if (s->tracing.is_there && ring_set_known_until(s->out.rings) < known)
 			known = ring_set_known_until(s->out.rings);
 		add_lost(r, rings_take_lost(s), event_clock_now(s->clock));
@@ -338,6 +369,75 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 		rc = name_addresses(s, r, NAMES_AT_ONCE, err);
 	/* What is left finds room in the next file. */
 	return rc < 0 ? rc : r->n + (!r->is_all && recording_rotates(r->to));
+}
+
+/* --- a look at records that others look at first ------------------------------------------------- */
+
+bool session_record_in_order(const struct ubp_session *s)
+{
+	return s->out.triggers || s->opt.once;
+}
+
+int session_record_begin(struct ubp_session *s, struct ubp_err *err)
+{
+	struct session_record *r = s->out.record;
+	int rc = 0;
+
+	r->n = 0;
+	r->is_all = true;
+	if (recording_rotates(r->to) && recording_is_full(r->to))
+		rc = ubp_record_next(s, err);
+	else if (r->n_probes < s->numbers.n)
+		rc = add_probes(s, r, err);
+	if (rc == 0)
+		begin_look(s, r);
+	return rc;
+}
+
+/* Amid a look. False: writing has failed, which its end tells. */
+static bool go_on(struct ubp_session *s, struct session_record *r)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (!recording_rotates(r->to) || recording_look_end(r->to, 0, &err) < 0 ||
+	    ubp_record_next(s, &err) < 0)
+		return false;
+	begin_look(s, r);
+	return true;
+}
+
+void session_record_event(void *ctx, const struct ubp_event *event)
+{
+	struct ubp_session *s = ctx;
+	struct session_record *r = s->out.record;
+	const struct event_record *record = event->record;
+
+	if (event->is_made)
+		return;
+	if (!recording_add_stop(r->to, record) &&
+	    !(go_on(s, r) && recording_add_stop(r->to, record))) {
+		r->is_all = false;
+		return;
+	}
+	if (record->kind == EVENT_LOST)
+		r->n_lost += record->n_lost;
+	else
+		note_stack(r, record);
+	if (record->time > r->known_until)
+		r->known_until = record->time;
+	r->n++;
+}
+
+int session_record_done(struct ubp_session *s, struct ubp_err *err)
+{
+	struct session_record *r = s->out.record;
+	/* They came in order of time, but for what was made up since. */
+	int rc = recording_look_end(r->to, r->known_until, err);
+
+	if (rc == 0)
+		rc = name_addresses(s, r, NAMES_AT_ONCE, err);
+	return rc < 0 ? rc : r->n;
 }
 
 /* --- the end ------------------------------------------------------------------------------------- */

@@ -104,6 +104,7 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 				     ? recording_merge_probe(r->merge, event.record->probe)
 				     : NULL;
 		event.host = recording_merge_host(r->merge);
+		event.weight = recording_merge_weight(r->merge);
 		fn(ctx, &event);
 		n++;
 	}

@@ -55,6 +55,17 @@ bool rings_count(struct uprobe *probe, const struct event_record *record)
 	return true;
 }
 
+static void add_count(uint64_t *counter, uint32_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
+}
+
+void rings_count_plain(struct uprobe *probe, uint32_t n)
+{
+	add_count(&probe->stats.ring_hits, n);
+	add_count(&probe->stats.ring_passed, n);
+}
+
 int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch)
 {
 	const struct event_record *record;

@@ -107,6 +107,12 @@ static int begin_planting(struct ubp_session *s)
 	return rc;
 }
 
+/* Somebody has to look now. */
+static void on_full(void *ctx)
+{
+	session_news(ctx);
+}
+
 static int begin_hits(struct ubp_session *s)
 {
 	const struct hit_options opt = {
@@ -120,6 +126,7 @@ static int begin_hits(struct ubp_session *s)
 		.unwinder = s->stacks.unwinder,
 		.loader = loader_stopped,
 		.tracing = release_for_tracing,
+		.full = on_full,
 		.not_stepped = tell_not_stepped,
 		.ctx = s,
 	};

@@ -38,14 +38,14 @@ static void json_part(struct sink_buf *to, const struct ubp_session *session,
 	const char *event =
 		part->kind == UBP_TALLY_PROBE ? ubp_probe_event(session, part->number) : "";
 
-	sink_json_string(to, part->name, strlen(part->name));
+	sink_json_quoted(to, part->name, strlen(part->name));
 	sink_buf_add(to, ":", 1);
 	if (part->kind == UBP_TALLY_STRING)
-		sink_json_string(to, part->text, strlen(part->text));
+		sink_json_quoted(to, part->text, strlen(part->text));
 	else if (part->kind == UBP_TALLY_STACK)
 		sink_json_functions(to, part->text);
 	else if (part->kind == UBP_TALLY_PROBE)
-		sink_json_string(to, event, strlen(event));
+		sink_json_quoted(to, event, strlen(event));
 	else if (part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS)
 		sink_json_range(to, ubp_tally_first(part), ubp_tally_last(part));
 	else

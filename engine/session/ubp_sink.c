@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "engine/base/err.h"
@@ -44,7 +45,8 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 	struct sink_options opt = {
 		.resolver = texts->resolver,
 		.probes = texts->probes.next ? &texts->probes : NULL,
-		.about = texts->about.host ? &texts->about : NULL,
+		.about = texts->about.host || texts->about.real_ns ? &texts->about : NULL,
+		.service = options->service,
 		.escape = !options->raw,
 		.header = options->header,
 		/* Files are read for that. */
@@ -80,10 +82,31 @@ static const struct spec_probe *next_probe(void *ctx, unsigned *at)
 	return spec;
 }
 
+/* Where the session runs, and what its clock says now. */
+static void set_about(struct ubp_session *s, struct event_texts *texts)
+{
+	struct timespec ts;
+
+	if (gethostname(texts->host, sizeof(texts->host) - 1) < 0)
+		texts->host[0] = '\0';
+	(void)clock_gettime(CLOCK_REALTIME, &ts);
+	texts->about = (struct picture_about){
+		.host = texts->host[0] ? texts->host : NULL,
+		.clock_ns = event_clock_now(s->clock),
+		.real_ns = (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec,
+	};
+}
+
+struct sink_probes session_probes(struct ubp_session *session)
+{
+	return (struct sink_probes){ next_probe, session };
+}
+
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,
 		 struct ubp_sink **ret_sink, struct ubp_err *err)
 {
-	session->out.texts.probes = (struct sink_probes){ next_probe, session };
+	set_about(session, &session->out.texts);
+	session->out.texts.probes = session_probes(session);
 	return session_sink_new(&session->out.texts, options, ret_sink, err);
 }
 
@@ -139,6 +162,13 @@ const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len)
 	sink->text.len = 0;
 	sink_lost(sink->sink, &sink->text, n);
 	drop_half(sink, n);
+	return given(sink, ret_len);
+}
+
+const char *ubp_sink_flush(struct ubp_sink *sink, size_t *ret_len)
+{
+	sink->text.len = 0;
+	sink_flush(sink->sink, &sink->text);
 	return given(sink, ret_len);
 }
 

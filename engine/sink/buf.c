@@ -9,15 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-char *sink_buf_room(struct sink_buf *buf, size_t len)
+char *sink_buf_grow(struct sink_buf *buf, size_t len)
 {
 	size_t cap = buf->cap ? buf->cap : 512;
 	char *data;
 
 	if (buf->failed)
 		return NULL;
-	if (buf->data && buf->cap - buf->len >= len)
-		return buf->data + buf->len;
 	while (cap - buf->len < len)
 		cap *= 2;
 	data = realloc(buf->data, cap);
@@ -28,24 +26,6 @@ char *sink_buf_room(struct sink_buf *buf, size_t len)
 	buf->data = data;
 	buf->cap = cap;
 	return data + buf->len;
-}
-
-void sink_buf_end(struct sink_buf *buf, const char *end)
-{
-	buf->len = (size_t)(end - buf->data);
-}
-
-void sink_buf_add(struct sink_buf *buf, const void *data, size_t len)
-{
-	char *to = sink_buf_room(buf, len);
-
-	if (to)
-		sink_buf_end(buf, sink_put_text(to, data, len));
-}
-
-void sink_buf_add_text(struct sink_buf *buf, const char *text)
-{
-	sink_buf_add(buf, text, strlen(text));
 }
 
 void sink_buf_printf(struct sink_buf *buf, const char *fmt, ...)
@@ -74,21 +54,42 @@ void sink_buf_free(struct sink_buf *buf)
 	*buf = (struct sink_buf){ 0 };
 }
 
-char *sink_put_text(char *to, const char *text, size_t len)
+/* --- numbers: two digits at a time ----------------------------------------------------------- */
+
+static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+			    "25262728293031323334353637383940414243444546474849"
+			    "50515253545556575859606162636465666768697071727374"
+			    "75767778798081828384858687888990919293949596979899";
+
+static unsigned n_digits(uint64_t value)
 {
-	memcpy(to, text, len);
-	return to + len;
+	unsigned n = 1;
+
+	for (; value >= 100000000; n += 8)
+		value /= 100000000;
+	for (uint32_t low = (uint32_t)value; low >= 10; n++)
+		low /= 10;
+	return n;
+}
+
+char *sink_put_digits(char *to, uint64_t value, unsigned width)
+{
+	unsigned i = width;
+	uint32_t low;
+
+	for (; i >= 2 && value > UINT32_MAX; i -= 2, value /= 100)
+		memcpy(to + i - 2, pairs + 2 * (value % 100), 2);
+	/* Divided faster. */
+	for (low = (uint32_t)value; i >= 2; i -= 2, low /= 100)
+		memcpy(to + i - 2, pairs + 2 * (low % 100), 2);
+	if (i)
+		*to = (char)('0' + low % 10);
+	return to + width;
 }
 
 char *sink_put_dec(char *to, uint64_t value)
 {
-	char digits[SINK_NUMBER_MAX], *p = digits + sizeof(digits);
-
-	do {
-		*--p = (char)('0' + value % 10);
-		value /= 10;
-	} while (value);
-	return sink_put_text(to, p, (size_t)(digits + sizeof(digits) - p));
+	return sink_put_digits(to, value, n_digits(value));
 }
 
 char *sink_put_int(char *to, int64_t value)
@@ -101,16 +102,9 @@ char *sink_put_int(char *to, int64_t value)
 
 char *sink_put_hex(char *to, uint64_t value)
 {
-	int n_digits = value ? (67 - __builtin_clzll(value)) / 4 : 1;
+	int n = value ? (67 - __builtin_clzll(value)) / 4 : 1;
 
-	for (int i = n_digits - 1; i >= 0; i--, value >>= 4)
+	for (int i = n - 1; i >= 0; i--, value >>= 4)
 		to[i] = "0123456789abcdef"[value & 15];
-	return to + n_digits;
-}
-
-char *sink_put_digits(char *to, uint64_t value, unsigned width)
-{
-	for (unsigned i = width; i > 0; i--, value /= 10)
-		to[i - 1] = (char)('0' + value % 10);
-	return to + width;
+	return to + n;
 }

@@ -24,14 +24,16 @@
 
 static const char hex[] = "0123456789abcdef";
 
+static bool is_plain(uint8_t c)
+{
+	return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+}
+
+/* One that is not plain. */
 static char *put_quoted_byte(char *to, uint8_t c)
 {
 	static const char short_forms[] = "\"\"\\\\\bb\ff\nn\rr\tt";
 
-	if (c >= 0x20 && c < 0x7f && c != '"' && c != '\\') {
-		*to++ = (char)c;
-		return to;
-	}
 	for (const char *p = short_forms; *p; p += 2) {
 		if ((uint8_t)p[0] != c)
 			continue;
@@ -58,11 +60,28 @@ static char *put_code(char *to, uint32_t code)
 static char *put_quoted(char *to, const void *bytes, size_t len)
 {
 	const uint8_t *s = bytes;
+	uint64_t word;
 	uint32_t code;
 
 	*to++ = '"';
 	for (size_t i = 0; i < len;) {
-		size_t n = utf8_sequence(s + i, len - i, &code);
+		/* At the end some of them for a second time: those are there as they are. */
+		size_t n, again = len - i < 8 ? 8 - (len - i) : 0;
+
+		if (len >= 8) {
+			memcpy(&word, s + i - again, 8);
+			if (escape_is_plain(word) && !escape_has_byte(word, '"')) {
+				memcpy(to - again, &word, 8);
+				to += 8 - again;
+				i += 8 - again;
+				continue;
+			}
+		}
+		if (is_plain(s[i])) {
+			*to++ = (char)s[i++];
+			continue;
+		}
+		n = utf8_sequence(s + i, len - i, &code);
 
 		if (n > 1) {
 			to = utf8_is_unsafe(code) ? put_code(to, code)
@@ -76,7 +95,10 @@ static char *put_quoted(char *to, const void *bytes, size_t len)
 	return to;
 }
 
-void sink_json_string(struct sink_buf *buf, const void *bytes, size_t len)
+/* The lengths of their keys are known where they are called. */
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 {
 	char *to = sink_buf_room(buf, QUOTED_BYTE_MAX * len + 2);
 
@@ -100,21 +122,21 @@ void sink_json_functions(struct sink_buf *to, const char *text)
 		size_t from = colon ? (size_t)(colon + 1 - text) : 0;
 
 		sink_buf_add_text(to, before);
-		sink_json_string(to, text + from, len - from);
+		sink_json_quoted(to, text + from, len - from);
 		before = ",";
 		len = from ? from - 1 : 0;
 	}
 	sink_buf_add(to, "]", 1);
 }
 
-static void add_text_member(struct sink_buf *buf, const char *key, const char *value,
-			    size_t len)
+ALWAYS_INLINE void add_text_member(struct sink_buf *buf, const char *key, const char *value,
+				   size_t len)
 {
 	sink_buf_add_text(buf, key);
-	sink_json_string(buf, value, len);
+	sink_json_quoted(buf, value, len);
 }
 
-static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
+ALWAYS_INLINE void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
 {
 	size_t len = strlen(key);
 	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX + 4);
@@ -128,7 +150,7 @@ static void add_hex(struct sink_buf *buf, const char *key, uint64_t value)
 	sink_buf_end(buf, to);
 }
 
-static void add_number(struct sink_buf *buf, const char *key, int64_t value)
+ALWAYS_INLINE void add_number(struct sink_buf *buf, const char *key, int64_t value)
 {
 	size_t len = strlen(key);
 	char *to = sink_buf_room(buf, len + SINK_NUMBER_MAX);
@@ -160,7 +182,7 @@ static bool add_named(struct sink_buf *buf, const struct event_record *record,
 	bool has_name = sink_add_name(&name, record, arg, i);
 
 	if (has_name)
-		sink_json_string(buf, name.data, name.len);
+		sink_json_quoted(buf, name.data, name.len);
 	sink_buf_free(&name);
 	return has_name;
 }
@@ -178,13 +200,13 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 	case SPEC_STRING:
 		str = sink_string(record, arg, i);
 		if (str.bytes)
-			sink_json_string(buf, str.bytes, str.len);
+			sink_json_quoted(buf, str.bytes, str.len);
 		else
 			sink_buf_add(buf, "null", 4);
 		return;
 	case SPEC_CHAR:
 		byte = (uint8_t)sink_value(record, arg, i);
-		sink_json_string(buf, &byte, 1);
+		sink_json_quoted(buf, &byte, 1);
 		return;
 	case SPEC_HEX:
 		add_hex(buf, "", sink_value(record, arg, i));
@@ -203,12 +225,12 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 		sink_buf_end(buf, sink_put_dec(to, sink_value(record, arg, i)));
 }
 
-static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
-		     const struct event_record *record)
+void sink_json_args(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record)
 {
 	size_t n = 0;
 
-	sink_buf_add_text(buf, ",\"args\":{");
+	sink_buf_add(buf, "{", 1);
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
@@ -217,7 +239,7 @@ static void add_args(struct sink_buf *buf, const struct spec_probe *probe,
 			continue;
 		if (n++ > 0)
 			sink_buf_add(buf, ",", 1);
-		sink_json_string(buf, arg->name, strlen(arg->name));
+		sink_json_quoted(buf, arg->name, strlen(arg->name));
 		sink_buf_add(buf, arg->type.count ? ":[" : ":", arg->type.count ? 2 : 1);
 		for (size_t k = 0; k < sink_n_values(arg); k++) {
 			if (k > 0)
@@ -325,7 +347,8 @@ static void add_line(struct sink_buf *buf, const struct spec_probe *probe,
 		return;
 	}
 	add_head(buf, probe, record);
-	add_args(buf, probe, record);
+	sink_buf_add_text(buf, ",\"args\":");
+	sink_json_args(buf, probe, record);
 	if (sink)
 		add_host(buf, sink->host);
 	if (weight)

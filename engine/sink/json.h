@@ -32,7 +32,10 @@ void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 void sink_json_range(struct sink_buf *buf, uint64_t first, uint64_t last);
 /* The functions of a stack of sink_folded_frames(), the innermost first: an array. NULL: an empty one. */
 void sink_json_functions(struct sink_buf *buf, const char *stack);
-/* A string in quotes. */
-void sink_json_string(struct sink_buf *buf, const void *bytes, size_t len);
+/* A string of JSON, with its quotes: bytes as told above. */
+void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len);
+/* The args as an object. */
+void sink_json_args(struct sink_buf *buf, const struct spec_probe *probe,
+		    const struct event_record *record);
 
 #endif

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded, &sink_html, &sink_flame, &sink_heat };
+static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded, &sink_otlp,
+						 &sink_html, &sink_flame, &sink_heat };
 
 const struct sink_kind *sink_kind_find(const char *name)
 {
@@ -54,6 +55,12 @@ void sink_record(struct sink *sink, struct sink_buf *to, const struct spec_probe
 void sink_lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 {
 	sink->kind->lost(sink, to, n);
+}
+
+void sink_flush(struct sink *sink, struct sink_buf *to)
+{
+	if (sink->kind->flush)
+		sink->kind->flush(sink, to);
 }
 
 void sink_end(struct sink *sink, struct sink_buf *to)

@@ -31,6 +31,7 @@ struct sink_options {
 	const struct sink_resolver *resolver; /* names for stacks; NULL: addresses */
 	const struct sink_probes *probes; /* to be asked when the first record comes; or NULL */
 	const struct picture_about *about; /* where the trace comes from; or NULL */
+	const char *service; /* what its processes are called as services; NULL: by their names */
 	bool escape;                       /* what is printed raw else: see sink_text_options */
 	bool header;                       /* a line or more in front, where there are any */
 	unsigned n_cpus;                   /* for that header */
@@ -62,12 +63,14 @@ struct sink_kind {
 	void (*event)(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		      const struct event_record *record);
 	void (*lost)(struct sink *sink, struct sink_buf *to, uint64_t n);
+	/* What waits to be written with others, though it is not much. */
+	void (*flush)(struct sink *sink, struct sink_buf *to);
 	void (*end)(struct sink *sink, struct sink_buf *to);
 	void (*free)(struct sink *sink); /* what the structure owns; NULL: nothing */
 };
 
-extern const struct sink_kind sink_text, sink_json, sink_folded, sink_html, sink_flame,
-	sink_heat;
+extern const struct sink_kind sink_text, sink_json, sink_folded, sink_otlp, sink_html,
+	sink_flame, sink_heat;
 
 /* The row of a name; NULL: there is none. */
 const struct sink_kind *sink_kind_find(const char *name);
@@ -82,6 +85,7 @@ void sink_begin(struct sink *sink, struct sink_buf *to);
 void sink_record(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
 		 const struct event_record *record);
 void sink_lost(struct sink *sink, struct sink_buf *to, uint64_t n);
+void sink_flush(struct sink *sink, struct sink_buf *to);
 void sink_end(struct sink *sink, struct sink_buf *to);
 
 #endif

@@ -20,7 +20,7 @@
 
 static void add_string(struct sink_buf *out, const char *text, size_t max)
 {
-	sink_json_string(out, text, strnlen(text, max));
+	sink_json_quoted(out, text, strnlen(text, max));
 }
 
 static void add_member(struct sink_buf *out, const char *name, bool is_first)

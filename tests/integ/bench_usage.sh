@@ -27,6 +27,8 @@ usage "--rounds takes a number from 1 to 10000, not '0'" --rounds 0
 usage "--hits takes a number from 1 to 10000000, not '1k'" --hits 1k
 usage "--hits 3 is less than the 4 threads" --hits 3
 usage '--pin excludes --no-pin' --pin --no-pin
+usage '--end-to-end takes --rounds, --hits, --threads and --json, nothing else' --end-to-end --case int
+usage "--hits 3 is less than the 4 threads" --end-to-end --threads 4 --hits 3
 usage "no command after '--'" -e p:libc:malloc --
 usage 'a command needs definitions (-e)' -- true
 usage '-e is for a command: -e DEF -- COMMAND' -e p:libc:malloc

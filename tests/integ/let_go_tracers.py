@@ -121,6 +121,16 @@ def by_lines(name):
     target.check()
 
 
+CALL = "print ((long (*)(long, long))called)(-2, 1)"
+
+
+def calls_functions(path):
+    """Can this gdb? With some processors' registers it cannot write those of any program."""
+    p = subprocess.run(["gdb", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-ex", CALL, "-ex", "kill", path],
+                       stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT, check=False)
+    return "Couldn't write" not in p.stderr
+
+
 def session(name):
     """Many things, one after the other."""
     target = Debugged(build(name)).go()
@@ -139,12 +149,16 @@ def session(name):
         fail(f"not through the detour and out again in 90 steps:\n{steps}")
     says(target.gdb("break called", "continue", "delete", "set scheduler-locking on", *["next"] * 4, "bt"), r"\bcalls \(")
     says(target.gdb("watch counts[0]", *["continue"] * 3), r"Old value = \d+")
-    # gdb calls it: that is a hit, too.
-    says(target.gdb("print ((long (*)(long, long))called)(-2, 1)"), rf"= {(-2 + 1) ^ 5}$")
+    calls = calls_functions(target.path)
+    if calls:
+        # gdb calls it: that is a hit, too.
+        says(target.gdb(CALL), rf"= {(-2 + 1) ^ 5}$")
+    else:
+        print("without a call by gdb: it cannot write this processor's registers")
     target.gdb("detach")
     if not target.is_alone():
         fail("somebody traces it")
-    target.check([-2])
+    target.check([-2] if calls else [])
 
 
 def killed():

@@ -23,13 +23,16 @@ UNTESTED = {
     "DEBUGINFOD_URLS=https://debuginfod.debian.net uprobe -l bash 'readline*'":
         "asks a server outside; symbols_debuginfod.sh asks one of its own",
     "make": "is how this is built",
+    "uprobe --tui -p 4711 -e p:libc:read -e r:libc:read": "wants a terminal; tui.py has one",
+    "build/uprobe --tui -p PID -e p:libc:read -e r:libc:read": "wants a terminal; tui.py has one",
+    "usdt --tui -p 4711 postgresql:query__start": "wants a terminal; tui.py has one",
 }
 # The program that an example is about; where it is not installed, the example is left out.
 NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "php", "java": "java",
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
-EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$", re.M)
+EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
 COUNTS = re.compile(r" --(count|hist|sum|allocates)\b")
 # A table's head, a bar, an entry as JSON, a stack.
 COUNTED = re.compile(r"^ +(HITS|LIVE)\b|^[^;]+(;[^;]+)+ [0-9]+$|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
@@ -213,7 +216,7 @@ def run(example, shown, world):
     # The functions of libraries are those of all programs: ours will do.
     if tracing and " -- " not in command and not re.search(r" -(p|L|-tid) ", command) and "libc" in command:
         bound += f" -p {pid}"
-    files = re.findall(r"(?: -o| >) ([\w.]+)", command)
+    files = re.findall(r"(?: -o | > | --otlp=)([\w.]+)(?= |$)", command)
     for file in files:
         with contextlib.suppress(FileNotFoundError):
             os.unlink(file)

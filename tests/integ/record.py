@@ -68,6 +68,22 @@ def each_kind():
     same_as_at_once("strict", ["--strict", "-e", f"p:u/s {ret}:0x{offset_of(ret, 'greet'):x} s=+0(%di):string"], [ret], forms=((),))
 
 
+def what_is_left_out():
+    """Sampled, with their weights; by triggers and --once, which have looked at events before."""
+    threads, tick = f"{FIXTURES}/threads", ["--lossless", "-e", f"p:{FIXTURES}/threads:tick t=%di:s64 i=%si:s64"]
+    forms = ((), ("--json",), ("--folded",))
+    for mode in ("jump", "trap"):
+        for sample in ("10", "i:500"):
+            same_as_at_once(f"a sample of {sample}, {mode}", ["--mode", mode, "--stack", "fp", "--sample", sample, *tick], [threads, "1", "1000"], forms=forms)
+    if '"weight":500' not in report("--json").stdout:
+        fail("weights are not recorded")
+    for options in (["--trigger", "traceoff if i == 700"], ["--once"]):
+        same_as_at_once(f"{options}", [*tick, *options], [threads, "1", "1000"], forms=((), ("--json",)))
+    done = record(*tick, "--trigger", "hist:keys=i.buckets=100 if t == 0", "-e", f"r:{threads}:tick", "--", threads, "1", "1000")
+    if done.stdout.count("hitcount:        100") != 10 or len(report().stdout.splitlines()) != 1000:
+        fail(f"a histogram beside a recording: {done.stdout} {done.stderr}")
+
+
 def offset_of(path, symbol):
     """In a file whose code is mapped as it lies there."""
     symbols = run("nm", path).stdout
@@ -201,7 +217,8 @@ def bad():
     definition = f"p:{program}:area"
     for argv, status, text in (
             ([UPROBE, "--record", "x", "--json", definition], 2, "--record keeps events, which ubp-report prints: it excludes --json and --folded"),
-            ([UPROBE, "--record", "x", "--count", definition], 2, "it excludes --count, --hist and --sum"),
+            ([UPROBE, "--record", "x", "--count", definition], 2, "hits that are counted are no events: --count, --hist and --sum leave nothing to --record"),
+            ([UPROBE, "--record", "x", "--synthetic", "s int a", definition], 2, "--record excludes --synthetic"),
             ([UPROBE, "--record", "x", "-n", "3", definition], 2, "it excludes -n"),
             ([UPROBE, "--compress", definition], 2, "--compress, --max-size and --rotate are for --record"),
             ([UPROBE, "--record", "x", "--compress=20", definition], 2, "--compress takes a level from 1 to 19, not '20'"),
@@ -225,6 +242,7 @@ def bad():
 
 
 each_kind()
+what_is_left_out()
 static_probes()
 for how in ((), ("--mode", "trap"), ("--compress",), ("--buffer-size", "16")):
     keeps_all(*how)

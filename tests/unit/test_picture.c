@@ -16,6 +16,7 @@
 #include "engine/event/record.h"
 #include "engine/picture/cube.h"
 #include "engine/picture/kept.h"
+#include "engine/picture/meter.h"
 #include "engine/picture/names.h"
 #include "engine/picture/out.h"
 #include "engine/picture/page.h"
@@ -315,6 +316,70 @@ static void little(void **state)
 		}
 }
 
+/* --- while a trace runs -------------------------------------------------------------------------- */
+
+static void meter_counts(void **state)
+{
+	struct spec_probe entry = { .kind = PROBE_ENTRY,
+				    .group = "g",
+				    .event = "f",
+				    .path = (char *)"/x",
+				    .offset = 16,
+				    .serial = 1 };
+	struct spec_probe ret = { .kind = PROBE_RETURN,
+				  .group = "g",
+				  .event = "f_ret",
+				  .path = (char *)"/x",
+				  .offset = 16,
+				  .serial = 2 };
+	struct spec_probe alone = { .kind = PROBE_ENTRY,
+				    .group = "g",
+				    .event = "alone",
+				    .path = (char *)"/x",
+				    .offset = 32,
+				    .serial = 3 };
+	struct event_record record = {
+		.size = sizeof(record), .kind = EVENT_HIT, .pid = 1, .tid = 1
+	};
+	struct meter *m = meter_new();
+	struct meter_row row;
+
+	(void)state;
+	assert_non_null(m);
+	assert_int_equal(meter_add_probe(m, &ret) | meter_add_probe(m, &entry) |
+				 meter_add_probe(m, &alone),
+			 0);
+	assert_int_equal(meter_n(m), 2);
+	for (unsigned i = 0; i < 200; i++) {
+		record.probe = 0;
+		record.time += 1000;
+		assert_int_equal(meter_add(m, &entry, &record, 0), 0);
+		record.probe = 1;
+		record.time += i < 190 ? 100 : 5000;
+		assert_int_equal(meter_add(m, &ret, &record, 0), 0);
+	}
+	record.probe = 2;
+	assert_int_equal(meter_add(m, &alone, &record, 7), 0);
+	record = (struct event_record){ .size = sizeof(record),
+					.kind = EVENT_LOST,
+					.n_lost = 3 };
+	assert_int_equal(meter_add(m, NULL, &record, 0), 0);
+	meter_row(m, 0, &row);
+	assert_string_equal(row.name, "f");
+	assert_int_equal(row.hits, 400);
+	assert_int_equal(row.calls, 200);
+	assert_int_equal(row.max_ns, 5000);
+	assert_int_equal(row.p50_ns, cube_lat_ns(cube_lat(100)));
+	assert_int_equal(row.p99_ns, cube_lat_ns(cube_lat(5000)));
+	assert_int_equal(row.octaves[6], 190);
+	assert_int_equal(row.octaves[12], 10);
+	meter_row(m, 1, &row);
+	assert_string_equal(row.name, "alone");
+	assert_int_equal(row.hits, 7);
+	assert_int_equal(row.calls + row.p50_ns + row.max_ns, 0);
+	meter_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -323,6 +388,7 @@ int main(void)
 		cmocka_unit_test(events_in_runs),    cmocka_unit_test(longest_calls),
 		cmocka_unit_test(names_are_bounded), cmocka_unit_test(tree_is_bounded),
 		cmocka_unit_test(escapes),           cmocka_unit_test(little),
+		cmocka_unit_test(meter_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,6 +21,7 @@
 #include "engine/recording/block.h"
 #include "engine/recording/frame_json.h"
 #include "engine/recording/probe_json.h"
+#include "engine/recording/sample_json.h"
 #include "engine/recording/writer.h"
 #include "engine/spec/table.h"
 #include "tests/unit/spec_fixture.h"
@@ -108,6 +109,8 @@ static void add_ring(struct recording *recording, unsigned thread, unsigned from
 			.comm = "thread\0\0\0\0\0\0\0\0\0",
 			.maps = 1,
 			.size = sizeof(made),
+			.counts = { { 0, 1 } },
+			.n_counts = 1,
 			.position = i * sizeof(made),
 			.bytes = &made,
 			.source = definition + thread,
@@ -330,6 +333,35 @@ static void takes_no_odd_names(void **state)
 		json_decref(json);
 	}
 	spec_table_free(table);
+}
+
+static void takes_no_odd_samples(void **state)
+{
+	static const struct sample_plan plan = { 500,
+						 true,
+						 { .at = 24, .size = 8, .is_signed = true } };
+	static const struct {
+		const char *key;
+		json_int_t value;
+	} odd[] = { { "every", 0 }, { "every", 1LL << 31 }, { "at", -1 },
+		    { "at", 25 },   { "size", 3 },          { "size", 16 } };
+	struct sample_plan got;
+	json_t *json = sample_to_json(&plan);
+
+	(void)state;
+	assert_true(sample_of_json(json, 32, &got));
+	assert_int_equal(got.every, 500);
+	assert_true(got.has_field && got.field.at == 24 && got.field.is_signed);
+	assert_false(sample_of_json(json, 31, &got));
+	for (size_t i = 0; i < N_OF(odd); i++) {
+		json_t *other = json_copy(json);
+
+		assert_int_equal(
+			json_object_set_new(other, odd[i].key, json_integer(odd[i].value)), 0);
+		assert_false(sample_of_json(other, 32, &got));
+		json_decref(other);
+	}
+	json_decref(json);
 }
 
 /* --- damage --------------------------------------------------------------------------------- */
@@ -565,6 +597,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(reads_what_was_written, make_path, drop_path),
 		cmocka_unit_test_setup_teardown(keeps_probes_and_names, make_path, drop_path),
 		cmocka_unit_test(takes_no_odd_names),
+		cmocka_unit_test(takes_no_odd_samples),
 		cmocka_unit_test_setup_teardown(is_read_up_to_where_it_ends, make_path,
 						drop_path),
 		cmocka_unit_test_setup_teardown(a_changed_bit_costs_a_block, make_path,

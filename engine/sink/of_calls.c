@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/sink/of_calls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct calls *make_calls(struct sink *sink, calls_fn *fn)
+{
+	const struct sink_probes *probes = sink->opt.probes;
+	struct calls *calls = calls_new(fn, sink);
+	const struct spec_probe *probe;
+	unsigned at = 0;
+
+	while (calls && probes && (probe = probes->next(probes->ctx, &at)))
+		if (calls_add_probe(calls, probe) < 0)
+			sink->is_short = true;
+	return calls;
+}
+
+enum calls_record sink_calls_add(struct sink *sink, struct calls **calls, calls_fn *fn,
+				 const struct spec_probe *probe,
+				 const struct event_record *record)
+{
+	int rc;
+
+	if (!*calls)
+		*calls = make_calls(sink, fn);
+	rc = *calls ? calls_add(*calls, probe, record) : -1;
+	if (rc >= 0)
+		return (enum calls_record)rc;
+	sink->is_short = true;
+	return CALLS_OTHER;
+}
+
+void sink_calls_lost(struct calls *calls, uint64_t n)
+{
+	struct event_record gap = { .kind = EVENT_LOST, .n_lost = n };
+
+	if (calls)
+		(void)calls_add(calls, NULL, &gap);
+}
+
+static uint64_t key_of(const struct event_record *record)
+{
+	return (uint64_t)(uint32_t)record->pid << 32 | (uint32_t)record->tid;
+}
+
+enum sink_thread_news sink_threads_see(struct sink_threads *threads,
+				       const struct event_record *record)
+{
+	char *name = map_get(&threads->names, key_of(record));
+	bool is_new = !name;
+
+	if (name && strncmp(name, record->comm, sizeof(record->comm)) == 0)
+		return SINK_THREAD_KNOWN;
+	if (is_new)
+		name = malloc(sizeof(record->comm));
+	if (is_new && name && map_put(&threads->names, key_of(record), name) < 0) {
+		free(name);
+		name = NULL;
+	}
+	if (name)
+		memcpy(name, record->comm, sizeof(record->comm));
+	return is_new ? SINK_THREAD_NEW : SINK_THREAD_NAMED;
+}
+
+void sink_threads_free(struct sink_threads *threads)
+{
+	size_t pos = 0;
+	void *name;
+
+	while (map_next(&threads->names, &pos, NULL, &name))
+		free(name);
+	map_free(&threads->names);
+}
