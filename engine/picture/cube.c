@@ -57,6 +57,13 @@ static uint16_t step_of(const struct cube *cube, uint16_t lat)
 	return lat ? (uint16_t)((lat - 1U) / cube->step * cube->step + 1) : 0;
 }
 
+static void add_to(struct cube_cell *to, const struct cube_cell *cell)
+{
+	to->count += cell->count;
+	to->ns += cell->ns;
+	to->self += cell->self;
+}
+
 /* Cells that have become the same place are one. */
 static void count_again(struct cube *cube, unsigned t_shift)
 {
@@ -72,9 +79,7 @@ static void count_again(struct cube *cube, unsigned t_shift)
 		cell.at.lat = step_of(cube, cell.at.lat);
 		at = find(cube, &cell.at);
 		if (*at) {
-			cube->v[*at - 1].count += cell.count;
-			cube->v[*at - 1].ns += cell.ns;
-			cube->v[*at - 1].self += cell.self;
+			add_to(&cube->v[*at - 1], &cell);
 		} else {
 			cube->v[n++] = cell;
 			*at = (uint32_t)n;
@@ -125,9 +130,7 @@ static void put(struct cube *cube, uint64_t time_ns, struct cube_cell cell)
 	cell.at.lat = step_of(cube, cell.at.lat);
 	at = find(cube, &cell.at);
 	if (*at) {
-		cube->v[*at - 1].count += cell.count;
-		cube->v[*at - 1].ns += cell.ns;
-		cube->v[*at - 1].self += cell.self;
+		add_to(&cube->v[*at - 1], &cell);
 	} else if (cube->n < CUBE_CELLS_MAX && VEC_ROOM(cube->v, &cube->cap, cube->n) == 0) {
 		cube->v[cube->n++] = cell;
 		*at = (uint32_t)cube->n;
