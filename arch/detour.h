@@ -210,6 +210,12 @@ struct detour_plan {
 	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.
 	 */
 	const struct window *run_up;
+	/*
+	 * Not NULL: the window ends with a ret at which returns are caught; the same for these, with .run_up. Its probes are hit behind those of this plan, whose
+	 * numbers in struct detour they go on with. A window of one instruction is just the ret: then the copy is, too, and who is there has been recorded. In
+	 * the copy of a longer one what records stands in place of the ret.
+	 */
+	const struct detour_plan *then;
 	const struct detour_probe *probes; /* in order of definition */
 	size_t n_probes;
 	bool lossless;      /* a full ring: the trap, instead of a count */

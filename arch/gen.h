@@ -94,6 +94,7 @@ struct gen {
 	uint32_t early;     /* of .used, before it is known that there is something to record */
 	uint32_t clobbered; /* those whose value is in the frame now */
 	label_t fail;       /* where what can't be done leads now */
+	size_t n_before;    /* probes of the plan that this one follows (detour_plan.then) */
 	label_t search;
 	label_t read_call;           /* the call that reads, for all */
 	struct gen_read read;        /* of the next check */
