@@ -131,6 +131,18 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 	return n;
 }
 
+/* What tells that a function was left: a record without a return address, of which nobody asks more. */
+static size_t fill_left(const struct site *site, struct detour_probe *probes)
+{
+	static const struct fetch_program nothing;
+
+	for (size_t i = 0; i < site->n_exits; i++)
+		probes[i] = (struct detour_probe){ .number = site->exits[i].probe->number,
+						   .kind = PROBE_ENTRY,
+						   .program = &nothing };
+	return site->n_exits;
+}
+
 /* Does one of its probes count? Of what is counted nothing is lost. */
 static bool counts(const struct site *site)
 {
@@ -162,7 +174,7 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at = hop_is_needed(site) || (!jump->is_at_ret &&
+	jump->hop_at = hop_is_needed(site) || (!site->n_exits && !jump->is_at_ret &&
 					       mirror_choose(ps, arch, window, site))
 			       ? site->hop.vaddr
 			       : 0;
@@ -209,7 +221,10 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 {
 	int rc;
 
-	if (site->run_up || jump_is_at_ret(site)) {
+	if (jump_is_at_jump(site)) {
+		rc = b->space->arch->jump.find(site->insn.bytes, site->insn.len, 0, site->vaddr,
+					       &run_up->jumped, err);
+	} else if (site->run_up || jump_is_at_ret(site)) {
 		plan->window = &run_up->ret;
 		plan->run_up = &run_up->before;
 		plan->lead = &run_up->lead;
@@ -217,6 +232,9 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 		rc = run_up_find(b->space, &b->view, site, run_up, err);
 	} else {
 		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
+		run_up->before = (struct window){ 0 };
+		if (jump_ends_at_ret(site))
+			run_up_take_ret(run_up, &site->insn);
 	}
 	run_up->ret.asks_room = run_up->jumped.asks_room = jump_asks_room(site);
 	return rc;
@@ -230,7 +248,24 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 	jump->claims = jump->is_watch || plan->claim;
 	jump->len = (uint32_t)jump->detour.len;
 	jump->is_at_ret = plan->run_up != NULL;
+	jump->ends_at_ret = plan->then != NULL;
+	jump->is_at_jump = jump_is_at_jump(site);
 	jump->run_up = site->run_up;
+}
+
+/* Of a function of one ret: its returns come behind what is at its entry. */
+static void plan_then(const struct site *site, const struct run_up *run_up,
+		      struct detour_plan *plan, struct detour_plan *then)
+{
+	*then = *plan;
+	then->window = &run_up->ret;
+	then->run_up = &run_up->before;
+	then->lead = &run_up->lead;
+	then->code_len = 0;
+	then->probes += site->n_probes;
+	then->n_probes = site->n_exits;
+	plan->n_probes = site->n_probes;
+	plan->then = then;
 }
 
 static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
@@ -245,7 +280,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	const struct window *window = &run_up.jumped;
 	bool is_watch = jump_n_recorded(site) == 0;
 	const struct hijack_place hijacks = hijack_place(ps);
-	struct detour_plan plan = {
+	struct detour_plan then, plan = {
 		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),
 		.lead = site->n_probes && uprobe_behind(site->probes[0])
 				? &site->probes[0]->window.lead
@@ -280,12 +315,16 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 
 	if (rc < 0)
 		return rc;
-	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
+	plan.n_probes = jump_is_at_jump(site) ? fill_left(site, probes)
+					      : fill_probes(plant, site, &b->cell, probes);
+	plan.frames = jump_is_at_jump(site) ? 0 : plan.frames;
 	jump->n_numbers = probe_list(plant)->n_numbers;
 	if (jump_take_probes(jump, site) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
+	if (jump_ends_at_ret(site))
+		plan_then(site, &run_up, &plan, &then);
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
