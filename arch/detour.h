@@ -203,8 +203,10 @@ struct detour_plan {
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
 	uint64_t gate;  /* vaddr of struct guard_gate (arch/guard.h) */
 	const struct window *window;
-	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
-	size_t code_len;
+	struct {
+		const uint8_t *bytes;
+		size_t len;
+	} code; /* the function's, from the window on; .len may be 0 */
 	/*
 	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this, which may be empty, is carried out before. .lead tells what
 	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.

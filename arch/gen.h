@@ -107,8 +107,10 @@ struct gen {
 	size_t n_asides, cap_asides;
 	struct gen_fault *faults;
 	size_t n_faults, cap_faults;
-	struct gen_literal *literals;
-	size_t n_literals, cap_literals;
+	struct {
+		struct gen_literal *v;
+		size_t n, cap;
+	} literals;
 	size_t cap_loads;
 };
 
@@ -384,6 +386,8 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijacks_mask,
 		    uint64_t trampoline, uint8_t *code, size_t max, size_t *ret_len,
 		    struct ubp_err *err);
+
+/* --- gen_list.c ----------------------------------------------------------------------- */
 
 /* The next instruction may fault; the thread goes on at the label then. */
 void gen_may_fault(struct gen *g, label_t fixup);

@@ -49,67 +49,6 @@ struct ways {
 	bool several; /* steps */
 };
 
-/* --- what all files use ------------------------------------------------------------- */
-
-void gen_may_fault(struct gen *g, label_t fixup)
-{
-	struct detour *out = g->out;
-
-	/* The label; its offset comes at the end. */
-	if (emit_grow(&g->e, (void **)&out->loads, out->n_loads, &g->cap_loads,
-		      sizeof(out->loads[0])))
-		out->loads[out->n_loads++] =
-			(struct detour_load){ .at = (uint32_t)g->e.len, .fixup = fixup };
-}
-
-label_t gen_literal(struct gen *g, const void *bytes, size_t len)
-{
-	label_t label = emit_label(&g->e);
-
-	if (emit_grow(&g->e, (void **)&g->literals, g->n_literals, &g->cap_literals,
-		      sizeof(g->literals[0])))
-		g->literals[g->n_literals++] = (struct gen_literal){ label, bytes, len };
-	return label;
-}
-
-void gen_put_aside(struct gen *g, const struct gen_aside *aside)
-{
-	struct gen_aside *its;
-
-	if (!emit_grow(&g->e, (void **)&g->asides, g->n_asides, &g->cap_asides,
-		       sizeof(g->asides[0])))
-		return;
-	its = &g->asides[g->n_asides++];
-	*its = *aside;
-	its->fail = g->fail;
-	its->probe = g->probe;
-	its->clobbered = g->clobbered;
-}
-
-static void put_claim(struct gen *g, const struct gen_aside *a)
-{
-	g->isa->loads->claim(g, a->at, a->on);
-}
-
-void gen_claim(struct gen *g, label_t at, label_t found)
-{
-	gen_put_aside(g, &(struct gen_aside){ .put = put_claim, .at = at, .on = found });
-}
-
-void gen_miss(struct gen *g, const struct gen_miss *miss)
-{
-	if (emit_grow(&g->e, (void **)&g->misses, g->n_misses, &g->cap_misses,
-		      sizeof(g->misses[0])))
-		g->misses[g->n_misses++] = *miss;
-}
-
-void gen_fault(struct gen *g, const struct gen_fault *fault)
-{
-	if (emit_grow(&g->e, (void **)&g->faults, g->n_faults, &g->cap_faults,
-		      sizeof(g->faults[0])))
-		g->faults[g->n_faults++] = *fault;
-}
-
 static void save(struct gen *g, uint32_t which)
 {
 	g->isa->move_regs(g, true, which & ~g->clobbered);
@@ -458,9 +397,9 @@ static void put_literals(struct gen *g)
 	emit_fill(&g->e, 8, g->isa->fill);
 	if (g->needs_words)
 		g->isa->words(g);
-	for (size_t i = 0; i < g->n_literals; i++) {
-		emit_set(&g->e, g->literals[i].label);
-		emit_bytes(&g->e, g->literals[i].bytes, g->literals[i].len);
+	for (size_t i = 0; i < g->literals.n; i++) {
+		emit_set(&g->e, g->literals.v[i].label);
+		emit_bytes(&g->e, g->literals.v[i].bytes, g->literals.v[i].len);
 		emit_fill(&g->e, 8, g->isa->fill);
 	}
 }
@@ -625,7 +564,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	free(g.misses);
 	free(g.asides);
 	free(g.faults);
-	free(g.literals);
+	free(g.literals.v);
 	if (rc < 0) {
 		free(ret_detour->loads);
 		memset(ret_detour, 0, sizeof(*ret_detour));

@@ -106,11 +106,25 @@ static int find_window(const struct space *space, struct mem_view *view,
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
+/* What tells that a function was left: a record without a return address, of which nobody asks more. */
+static size_t fill_left(const struct site *site, struct detour_probe *probes)
+{
+	static const struct fetch_program nothing;
+
+	for (size_t i = 0; i < site->n_exits; i++)
+		probes[i] = (struct detour_probe){ .number = site->exits[i].probe->number,
+						   .kind = PROBE_ENTRY,
+						   .program = &nothing };
+	return site->n_exits;
+}
+
 static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
 			  struct detour_probe *probes)
 {
 	size_t n = jump_n_recorded(site);
 
+	if (jump_is_at_jump(site))
+		return fill_left(site, probes);
 	for (size_t i = 0; i < n; i++) {
 		const struct uprobe *u = jump_recorded(site, i);
 		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
@@ -129,18 +143,6 @@ static size_t fill_probes(const struct plant *plant, const struct site *site, ui
 		*cell = (*cell + n_cells) % (RING_CELLS / 2);
 	}
 	return n;
-}
-
-/* What tells that a function was left: a record without a return address, of which nobody asks more. */
-static size_t fill_left(const struct site *site, struct detour_probe *probes)
-{
-	static const struct fetch_program nothing;
-
-	for (size_t i = 0; i < site->n_exits; i++)
-		probes[i] = (struct detour_probe){ .number = site->exits[i].probe->number,
-						   .kind = PROBE_ENTRY,
-						   .program = &nothing };
-	return site->n_exits;
 }
 
 /* Does one of its probes count? Of what is counted nothing is lost. */
@@ -228,7 +230,7 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 		plan->window = &run_up->ret;
 		plan->run_up = &run_up->before;
 		plan->lead = &run_up->lead;
-		plan->code_len = 0;
+		plan->code.len = 0;
 		rc = run_up_find(b->space, &b->view, site, run_up, err);
 	} else {
 		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
@@ -261,7 +263,7 @@ static void plan_then(const struct site *site, const struct run_up *run_up,
 	then->window = &run_up->ret;
 	then->run_up = &run_up->before;
 	then->lead = &run_up->lead;
-	then->code_len = 0;
+	then->code.len = 0;
 	then->probes += site->n_probes;
 	then->n_probes = site->n_exits;
 	plan->n_probes = site->n_probes;
@@ -295,12 +297,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = window,
-		.code = code,
-		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
+		.code = { code, mem_view_peek(&b->view, site->vaddr, code, sizeof(code)) },
 		.probes = probes,
 		.lossless = plant->opt.lossless || counts(site),
 		.count_dropped = plant->opt.count_dropped,
-		.frames = (uint8_t)plant->opt.frames,
+		.frames = jump_is_at_jump(site) ? 0 : (uint8_t)plant->opt.frames,
 		.trampoline = returns_trampoline(ps),
 		.hijacks = hijacks.table,
 		.hijacks_mask = hijacks.mask,
@@ -315,9 +316,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 
 	if (rc < 0)
 		return rc;
-	plan.n_probes = jump_is_at_jump(site) ? fill_left(site, probes)
-					      : fill_probes(plant, site, &b->cell, probes);
-	plan.frames = jump_is_at_jump(site) ? 0 : plan.frames;
+	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
 	jump->n_numbers = probe_list(plant)->n_numbers;
 	if (jump_take_probes(jump, site) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
