@@ -60,6 +60,14 @@ done
 "$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog:*' -e 'r:all/r ./prog:*' -- ./prog > stdout.txt 2> err.txt || fail "all: ended with $?: $(tail -n 3 err.txt)"
 [ "$(cat stdout.txt)" = "bad 0" ] || fail "all: it says '$(cat stdout.txt)'"
 
+# One that is loaded anywhere has other places that punned jumps lead to.
+if (cd nosplit && command go build -buildmode=pie -o ../prog-pie) > pie.txt 2>&1; then
+	"$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog-pie:*' -e 'r:all/r ./prog-pie:*' -- ./prog-pie > stdout.txt 2> err.txt || fail "pie: ended with $?: $(tail -n 3 err.txt)"
+	[ "$(cat stdout.txt)" = "bad 0" ] || fail "pie: it says '$(cat stdout.txt)'"
+else
+	echo "without PIE: $(tail -n 1 pie.txt)"
+fi
+
 # --- under load: ubp comes and goes, and is killed
 start "$PWD/prog" load
 DEFS=()

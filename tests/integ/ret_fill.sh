@@ -127,6 +127,31 @@ for ((i = 0; i < rounds; i++)); do
 	[ "$LAST" = "bad 0" ] || fail "round $i: it says '$LAST'"
 done
 
+# --- a debugger comes when ubp has been killed, and its jumps stand (at breakpoints gdb takes the signal for its own: let_go_traps.py): it stops at such
+# functions, and steps through their ends
+if command -v gdb > /dev/null; then
+	NAME=gdb start "$F" 0 1
+	ALL_JUMPS=()
+	for name in end_nops end_int3 several only_ret lead_ret; do ALL_JUMPS+=(-e "r:t/$name $F:$name"); done
+	for name in only_ret lead_ret; do ALL_JUMPS+=(-e "p:t/${name}_p $F:$name"); done
+	trace --stats -o events.txt "${ALL_JUMPS[@]}" -p "$PID"
+	go gdb
+	wait_for events.txt ' lead_ret: '
+	sleep 0.5
+	kill -9 "$UBP_PID"
+	wait "$UBP_PID" 2> /dev/null
+	UBP_PID=
+	gdb -nx -batch -p "$PID" -ex 'break several' -ex 'break only_ret' -ex 'break lead_ret' -ex continue -ex 'stepi 60' -ex continue -ex 'stepi 3' -ex finish \
+		-ex continue -ex 'stepi 40' -ex delete -ex detach > gdb.txt 2>&1 || fail "gdb: $(tail -n 5 gdb.txt)"
+	[ "$(grep -c '^Breakpoint [123], ' gdb.txt)" -ge 3 ] || fail "gdb stopped elsewhere: $(cat gdb.txt)"
+	alive
+	go gdb
+	finish gdb
+	[ "$LAST" = "bad 0" ] || fail "under gdb it says '$LAST'"
+else
+	echo "without gdb"
+fi
+
 # --- probes come to the ret, and in front of it, and go, while the jump is there
 # Where the program and its heap are decides whether a punned jump finds memory.
 NAME=live start "$(command -v setarch)" -R "$F" 0 1
