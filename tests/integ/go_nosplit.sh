@@ -23,7 +23,7 @@ for name in "${OURS[@]}"; do
 	DEFS+=(-e "p:t/$short ./prog:$name ax=%ax sp=%sp bp=%bp" -e "r:t/${short}_r ./prog:$name r=%ax:s64 cx=%cx sp=%sp")
 done
 for mode in auto trap; do
-	GOMAXPROCS=1 GOGC=off "$UPROBE" --stats --lossless --mode $mode -o out.txt "${DEFS[@]}" -- ./prog > stdout.txt 2> err.txt ||
+	GOMAXPROCS=1 GOGC=off "$UPROBE" --buffer-size 16384 --stats --lossless --mode $mode -o out.txt "${DEFS[@]}" -- ./prog > stdout.txt 2> err.txt ||
 		fail "$mode: ended with $?"
 	[ "$(cat stdout.txt)" = "bad 0" ] || fail "$mode: it says '$(cat stdout.txt)'"
 	# Where the heap, and stacks, are may differ, but not where in a page.
