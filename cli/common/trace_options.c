@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "cli/common/control.h"
+#include "cli/common/form.h"
+#include "cli/common/form_options.h"
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
@@ -363,6 +365,7 @@ static const struct cli_option table[] = {
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
+	FORM_OPTIONS(set_form),
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
 	{ 0, "tui", FLAG(to.tui),
 	  .help = "a table on the terminal in place of lines: hits a second, latencies" },
@@ -502,10 +505,14 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error(
 			"hits that are counted are no events: --flame and --heat "
 			"exclude --count, --hist and --sum");
+	if (!only_prints(o) && form_check(&o->form, o->to.output, tally_is_wanted(&o->tally),
+					  o->to.append) != CLI_OK)
+		return CLI_USAGE;
 	if (tally_check(&o->tally) != CLI_OK || hosts_check(o) != CLI_OK ||
 	    record_check(o) != CLI_OK)
 		return CLI_USAGE;
-	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD || !o->definitions[0].filter)
+	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD ||
+	    !o->definitions[0].filter)
 		return CLI_OK;
 	return trace_word_check_filter(o->definitions[0].filter, o->definitions[0].text);
 }
