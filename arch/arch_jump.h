@@ -52,6 +52,8 @@ struct arch_jump {
 	 * it out in front of a return (detour_plan.run_up). NULL: there are no such detours.
 	 */
 	bool (*runs_anywhere)(const struct displaced_insn *insn);
+	/* The same, but it may make a fault, too, which is told of where it belongs; it leaves the stack pointer alone then. */
+	bool (*runs_or_faults)(const struct displaced_insn *insn);
 	/* Where such a jump at @vaddr that leads to @hop leads with breakpoints of others at these of its fixed bytes: bit by number. */
 	uint64_t (*pun_with)(const struct pun *pun, uint64_t vaddr, uint64_t hop,
 			     unsigned breakpoints);

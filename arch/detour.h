@@ -203,13 +203,21 @@ struct detour_plan {
 	uint64_t vaddr; /* where the block's copy will stand: a multiple of UBP_SLOT_SIZE */
 	uint64_t gate;  /* vaddr of struct guard_gate (arch/guard.h) */
 	const struct window *window;
-	const uint8_t *code; /* the function's, from the window on, .code_len bytes; may be 0 */
-	size_t code_len;
+	struct {
+		const uint8_t *bytes;
+		size_t len;
+	} code; /* the function's, from the window on; .len may be 0 */
 	/*
 	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this, which may be empty, is carried out before. .lead tells what
 	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.
 	 */
 	const struct window *run_up;
+	/*
+	 * Not NULL: the window ends with a ret at which returns are caught; the same for these, with .run_up. Its probes are hit behind those of this plan, whose
+	 * numbers in struct detour they go on with. A window of one instruction is just the ret: then the copy is, too, and who is there has been recorded. In
+	 * the copy of a longer one what records stands in place of the ret.
+	 */
+	const struct detour_plan *then;
 	const struct detour_probe *probes; /* in order of definition */
 	size_t n_probes;
 	bool lossless;      /* a full ring: the trap, instead of a count */

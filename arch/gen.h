@@ -94,6 +94,7 @@ struct gen {
 	uint32_t early;     /* of .used, before it is known that there is something to record */
 	uint32_t clobbered; /* those whose value is in the frame now */
 	label_t fail;       /* where what can't be done leads now */
+	size_t n_before;    /* probes of the plan that this one follows (detour_plan.then) */
 	label_t search;
 	label_t read_call;           /* the call that reads, for all */
 	struct gen_read read;        /* of the next check */
@@ -106,8 +107,10 @@ struct gen {
 	size_t n_asides, cap_asides;
 	struct gen_fault *faults;
 	size_t n_faults, cap_faults;
-	struct gen_literal *literals;
-	size_t n_literals, cap_literals;
+	struct {
+		struct gen_literal *v;
+		size_t n, cap;
+	} literals;
 	size_t cap_loads;
 };
 
@@ -170,7 +173,7 @@ struct gen_bell {
 	uint32_t regs; /* it uses */
 	/*
 	 * With them saved: to @traced if the process is traced, or is traced again by now; to @leave if it is not. @is_full: for a hit that cannot be
-	 * counted, which waits as long as it takes.
+	 * counted, which waits longer, but not where one has waited in vain.
 	 */
 	void (*ring)(struct gen *g, bool is_full, label_t traced, label_t leave);
 };
@@ -386,6 +389,8 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 int gen_return_code(const struct gen_isa *isa, uint64_t hijacks, uint64_t hijacks_mask,
 		    uint64_t trampoline, uint8_t *code, size_t max, size_t *ret_len,
 		    struct ubp_err *err);
+
+/* --- gen_list.c ----------------------------------------------------------------------- */
 
 /* The next instruction may fault; the thread goes on at the label then. */
 void gen_may_fault(struct gen *g, label_t fixup);

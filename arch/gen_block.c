@@ -19,7 +19,8 @@
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
  * the same for each of them, with its own ways out, to the real return address.
- * Where they are hit at a ret (detour_plan.run_up) they are as entry probes are, behind the run-up.
+ * Where they are hit at a ret (detour_plan.run_up) they are as entry probes are, behind the run-up. A function may be so short that both are in one detour
+ * (detour_plan.then): then the way out of the first is the way in of the second.
  *
  * A signal handler may run at any instruction and come through here itself: only what is
  * reserved and given back by one instruction, or by what starts anew if anything has come between,
@@ -47,67 +48,6 @@ struct ways {
 	size_t n_order;
 	bool several; /* steps */
 };
-
-/* --- what all files use ------------------------------------------------------------- */
-
-void gen_may_fault(struct gen *g, label_t fixup)
-{
-	struct detour *out = g->out;
-
-	/* The label; its offset comes at the end. */
-	if (emit_grow(&g->e, (void **)&out->loads, out->n_loads, &g->cap_loads,
-		      sizeof(out->loads[0])))
-		out->loads[out->n_loads++] =
-			(struct detour_load){ .at = (uint32_t)g->e.len, .fixup = fixup };
-}
-
-label_t gen_literal(struct gen *g, const void *bytes, size_t len)
-{
-	label_t label = emit_label(&g->e);
-
-	if (emit_grow(&g->e, (void **)&g->literals, g->n_literals, &g->cap_literals,
-		      sizeof(g->literals[0])))
-		g->literals[g->n_literals++] = (struct gen_literal){ label, bytes, len };
-	return label;
-}
-
-void gen_put_aside(struct gen *g, const struct gen_aside *aside)
-{
-	struct gen_aside *its;
-
-	if (!emit_grow(&g->e, (void **)&g->asides, g->n_asides, &g->cap_asides,
-		       sizeof(g->asides[0])))
-		return;
-	its = &g->asides[g->n_asides++];
-	*its = *aside;
-	its->fail = g->fail;
-	its->probe = g->probe;
-	its->clobbered = g->clobbered;
-}
-
-static void put_claim(struct gen *g, const struct gen_aside *a)
-{
-	g->isa->loads->claim(g, a->at, a->on);
-}
-
-void gen_claim(struct gen *g, label_t at, label_t found)
-{
-	gen_put_aside(g, &(struct gen_aside){ .put = put_claim, .at = at, .on = found });
-}
-
-void gen_miss(struct gen *g, const struct gen_miss *miss)
-{
-	if (emit_grow(&g->e, (void **)&g->misses, g->n_misses, &g->cap_misses,
-		      sizeof(g->misses[0])))
-		g->misses[g->n_misses++] = *miss;
-}
-
-void gen_fault(struct gen *g, const struct gen_fault *fault)
-{
-	if (emit_grow(&g->e, (void **)&g->faults, g->n_faults, &g->cap_faults,
-		      sizeof(g->faults[0])))
-		g->faults[g->n_faults++] = *fault;
-}
 
 static void save(struct gen *g, uint32_t which)
 {
@@ -139,7 +79,7 @@ static void put_taken(struct gen *g, label_t trap, label_t skip, size_t i)
 	if (samples)
 		trap = gen_sample_back(g, trap);
 	if (samples && g->probe->stops) {
-		g->out->filters_done |= 1u << i;
+		g->out->filters_done |= 1u << (g->n_before + i);
 		g->isa->jump(&g->e, trap);
 	} else if (!gen_tally(g, trap, i)) {
 		gen_record(g, trap, i, NULL);
@@ -262,7 +202,8 @@ static label_t put_trap(struct gen *g, const struct ways *ways, size_t i)
 	if (g->isa->records->unless_alone)
 		g->isa->records->unless_alone(g, ways->leave_early);
 	g->isa->restore(g, g->early, ways->at_return ? GEN_RETURN : GEN_TRAP);
-	*(ways->at_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[i]) = (uint32_t)g->e.len;
+	*(ways->at_return ? &g->out->ret_trap_at[i] : &g->out->trap_at[g->n_before + i]) =
+		(uint32_t)g->e.len;
 	trap = emit_here(&g->e);
 	g->isa->breakpoint(&g->e);
 	if (!ways->at_return && g->isa->lead_again)
@@ -457,9 +398,9 @@ static void put_literals(struct gen *g)
 	emit_fill(&g->e, 8, g->isa->fill);
 	if (g->needs_words)
 		g->isa->words(g);
-	for (size_t i = 0; i < g->n_literals; i++) {
-		emit_set(&g->e, g->literals[i].label);
-		emit_bytes(&g->e, g->literals[i].bytes, g->literals[i].len);
+	for (size_t i = 0; i < g->literals.n; i++) {
+		emit_set(&g->e, g->literals.v[i].label);
+		emit_bytes(&g->e, g->literals.v[i].bytes, g->literals.v[i].len);
 		emit_fill(&g->e, 8, g->isa->fill);
 	}
 }
@@ -504,15 +445,68 @@ static void put_watch(struct gen *g, label_t copy)
 	g->isa->jump(&g->e, at);
 }
 
+/* What a part of the block has put off. */
+static void put_rest(struct gen *g)
+{
+	put_misses(g);
+	gen_put_faults(g);
+	put_asides(g);
+}
+
+/*
+ * The window's copy, up to its ret, in whose place what records goes on. Returns where that begins. *ret_copy: where those go on who have
+ * only come in.
+ */
+static label_t put_copy(struct gen *g, label_t *ret_copy)
+{
+	struct copy_places *copy = &g->out->copy;
+	size_t last = g->plan->window->n - 1u;
+	label_t then = emit_label(&g->e), start = emit_here(&g->e);
+	bool is_ret = last == 0;
+
+	*ret_copy = g->plan->then && is_ret ? then : start;
+	emit_bytes(&g->e, g->window_copy,
+		   g->plan->then && !is_ret ? copy->at[last] : copy->len);
+	if (g->plan->then && !is_ret) {
+		g->isa->jump(&g->e, then);
+		copy->at[last + 1] = copy->len = (uint16_t)g->e.len;
+	}
+	return then;
+}
+
+/* Of a function that is left right behind where it is entered: its returns. */
+static void put_then(struct gen *g, label_t at, label_t back)
+{
+	const struct detour_plan *first = g->plan;
+	const struct displaced_insn *ret = &first->then->window->insns[0];
+	uint32_t entry_at = g->out->entry_at, off = g->out->hijack_off;
+	label_t leave = emit_label(&g->e);
+
+	g->plan = first->then;
+	g->n_before = first->n_probes;
+	g->n_misses = g->n_faults = g->n_asides = 0;
+	g->search = emit_label(&g->e);
+	g->read_call = emit_label(&g->e);
+	emit_set(&g->e, at);
+	put_entry(g, leave, back);
+	emit_set(&g->e, leave);
+	emit_bytes(&g->e, ret->bytes, ret->len);
+	put_rest(g);
+	g->out->entry_at = entry_at;
+	g->out->hijack_off = off;
+	g->plan = first;
+	g->n_before = 0;
+}
+
 static void put_block(struct gen *g)
 {
-	label_t copy = emit_here(&g->e), back = emit_label(&g->e);
+	label_t copy, back = emit_label(&g->e), then;
 
 	g->search = emit_label(&g->e);
 	g->read_call = emit_label(&g->e);
 	g->low_bits = emit_label(&g->e);
 	g->high_bits = emit_label(&g->e);
-	emit_bytes(&g->e, g->window_copy, g->out->copy.len);
+	then = put_copy(g, &copy);
 	g->isa->align(&g->e);
 	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
@@ -520,9 +514,9 @@ static void put_block(struct gen *g)
 		put_entry(g, copy, back);
 	if (detour_has_return(g->plan) && !g->plan->run_up)
 		put_return(g, back);
-	put_misses(g);
-	gen_put_faults(g);
-	put_asides(g);
+	put_rest(g);
+	if (g->plan->then)
+		put_then(g, then, back);
 	put_literals(g);
 }
 
@@ -571,7 +565,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	free(g.misses);
 	free(g.asides);
 	free(g.faults);
-	free(g.literals);
+	free(g.literals.v);
 	if (rc < 0) {
 		free(ret_detour->loads);
 		memset(ret_detour, 0, sizeof(*ret_detour));

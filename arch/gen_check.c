@@ -43,6 +43,21 @@ static int check_run_up(const struct gen_isa *isa, const struct detour_plan *pla
 	return plan->run_up->n ? isa->build_copy(plan->run_up, plan->vaddr, &copy, err) : 0;
 }
 
+/* Those who are hit first are entry probes, then come returns at the window's last instruction. */
+static int check_then(const struct gen_isa *isa, const struct detour_plan *plan,
+		      struct ubp_err *err)
+{
+	const struct detour_plan *then = plan->then;
+
+	if (detour_has_return(plan) || plan->run_up || plan->asks || !then->run_up ||
+	    then->run_up->n || then->then || then->window->n != 1 ||
+	    then->window->insns[0].leave != LEAVE_RET ||
+	    plan->window->insns[plan->window->n - 1].leave != LEAVE_RET ||
+	    plan->n_probes + then->n_probes > UBP_DETOUR_PROBES)
+		return ubp_fail(err, EOPNOTSUPP, "not a function of few instructions");
+	return gen_check(isa, then, err);
+}
+
 int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct ubp_err *err)
 {
 	int rc = plan->run_up ? check_run_up(isa, plan, err) : 0;
@@ -70,5 +85,5 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 	rc = isa->check_plan(plan, err);
 	for (size_t i = 0; i < plan->n_probes && rc == 0; i++)
 		rc = check_probe(isa, plan, &plan->probes[i], err);
-	return rc;
+	return rc == 0 && plan->then ? check_then(isa, plan, err) : rc;
 }

@@ -81,8 +81,8 @@ static bool is_plain(const struct detour_plan *plan)
 	       !(probe->tally && tally_has_table(probe->tally)) &&
 	       probe->number < TALLY_COUNTERS && probe->kind != PROBE_RETURN &&
 	       !probe->filter && probe->program->n_ops <= OPS_MAX &&
-	       detour_cells(probe->program) == 0 && !plan->run_up && !plan->frames &&
-	       !plan->scans && !plan->asks && !plan->stops;
+	       detour_cells(probe->program) == 0 && !plan->run_up && !plan->then &&
+	       !plan->frames && !plan->scans && !plan->asks && !plan->stops;
 }
 
 static bool is_same_program(const struct made *like, const struct fetch_program *p)

@@ -100,7 +100,7 @@ void gen_record(struct gen *g, label_t trap, size_t i, gen_end_fn *counted)
 	gen_data(g);
 	passed = !has_filter || gen_filter_late(g, drop);
 	if (passed)
-		g->out->filters_done |= 1u << i;
+		g->out->filters_done |= 1u << (g->n_before + i);
 	else if (counted)
 		isa->head(g);
 	if (passed && gen_samples(g, g->probe) && !gen_sample_is_early(g, g->probe))

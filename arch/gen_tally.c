@@ -148,7 +148,7 @@ static void quickly(struct gen *g, label_t trap, size_t i)
 
 	g->isa->records->tallies->entry(g, full, cannot);
 	emit_set(&g->e, done);
-	g->out->filters_done |= 1u << i;
+	g->out->filters_done |= 1u << (g->n_before + i);
 	g->fail = undo;
 	whole.at = full;
 	whole.is_full = true;
@@ -172,7 +172,7 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 		g->isa->records->find_thread(g);
 	if (gen_tally_is_bare(g, g->probe)) {
 		g->isa->records->tallies->count(g);
-		g->out->filters_done |= 1u << i;
+		g->out->filters_done |= 1u << (g->n_before + i);
 	} else {
 		quickly(g, trap, i);
 	}

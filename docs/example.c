@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* A tracer on libubp alone: ./example PID DEFINITION, until the process ends. After make:
  *	cc -Iengine -o example docs/example.c build/libubp.a \
- *		$(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libunwind-ptrace) -liberty -pthread */
+ *		$(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libprotobuf-c zlib libunwind-ptrace) -liberty -pthread */
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>

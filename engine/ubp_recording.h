@@ -15,6 +15,7 @@
 #define UBP_RECORDING_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "ubp.h"
@@ -54,6 +55,28 @@ void ubp_recording_free(struct ubp_recording *recording); /* NULL is fine */
  */
 int ubp_recording_read(struct ubp_recording *recording, ubp_event_fn *fn, void *ctx, int most,
 		       struct ubp_err *err);
+
+/*
+ * Which events are handed out, asked before the first: those that match @event (as fnmatch(3) has it; a name or GROUP:NAME; NULL: all) and pass
+ * @filter, in the language of probes (NULL: all pass; those that do not have its fields do not). Asked several times, one of them has to
+ * pass. 0; -ENOENT: no event is called so; -EINVAL and others: the filter is for none of them; -ENOMEM.
+ */
+int ubp_recording_choose(struct ubp_recording *recording, const char *event, const char *filter,
+			 struct ubp_err *err);
+/* Only of these processes. 0 or -ENOMEM. */
+int ubp_recording_choose_pids(struct ubp_recording *recording, const pid_t *pids, size_t n,
+			      struct ubp_err *err);
+
+/* A time of events: by their clock, or so long after the first event. */
+struct ubp_recording_time {
+	bool is_set, is_relative;
+	uint64_t ns;
+};
+
+/* Only from and to these times, both included. Gaps, too. */
+void ubp_recording_choose_time(struct ubp_recording *recording,
+			       const struct ubp_recording_time *from,
+			       const struct ubp_recording_time *to);
 
 /* As ubp_sink_new(), for events of @recording. */
 int ubp_recording_sink(struct ubp_recording *recording, const struct ubp_sink_options *options,

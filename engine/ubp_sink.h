@@ -29,9 +29,15 @@ struct ubp_sink_form {
 		name; /* "text": as the kernel's tracer prints; "json": an object for each event;
 			   * "folded": equal stacks counted, at the end; "html": a page to look at, "flame" and "heat":
 			   * a flame graph and a heat map, as SVG, at the end; "otlp": each line
-			   * a request to an OpenTelemetry collector: spans, log records */
-	bool is_data;     /* for programs: no other line may stand between what it gives */
-	bool has_header;  /* it can begin with one: ubp_sink_options.header */
+			   * a request to an OpenTelemetry collector: spans, log records; "csv", "chrome", "perfetto", "pprof",
+			   * "ctf": for other programs; "stats", "stats-json": of calls, at the end */
+	bool is_data;    /* for programs: no other line may stand between what it gives */
+	bool has_header; /* it can begin with one: ubp_sink_options.header */
+	bool is_binary;  /* not for terminals */
+	bool is_whole; /* it is one thing, of which the end must not be missing: nothing can be appended */
+	/* It is a folder of two files: what the functions below give, and ubp_sink_beside(). NULL: it is one file. */
+	const char *file, *file_beside;
+	bool can_diff;    /* ubp_sink_diff() is for it */
 	bool needs_stack; /* it prints stacks and nothing else: see ubp_options.stack */
 };
 
@@ -42,7 +48,8 @@ struct ubp_sink_options {
 	const char *form; /* its name */
 	bool raw; /* text: strings and names as the kernel prints them; else escaped: see ubp_event.h */
 	bool header; /* text: the kernel's header of a trace in front */
-	const char *service; /* "otlp": what a process is called as a service; NULL: its name. Borrowed */
+	const char *
+		service; /* "otlp": what a process is called as a service; NULL: its name. Borrowed */
 };
 
 struct ubp_sink;
@@ -64,6 +71,15 @@ const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len);
 /* What the form keeps until there is more of it ("otlp"), for those who do not want to wait. */
 const char *ubp_sink_flush(struct ubp_sink *sink, size_t *ret_len);
 const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len);
+
+/* Of a form that is a folder: the second file, behind ubp_sink_end(). As those above. */
+const char *ubp_sink_beside(struct ubp_sink *sink, size_t *ret_len);
+
+/*
+ * Of two sinks of one form that can compare (.can_diff), behind ubp_sink_end(): how the traces differ. The bytes belong to @new until its
+ * next call.
+ */
+const char *ubp_sink_diff(struct ubp_sink *old, struct ubp_sink *new_sink, size_t *ret_len);
 
 /* Lost events that what was given does not tell of: "folded" has no place for them, and there
  * may have been no memory for a line. */

@@ -215,8 +215,8 @@ bool make_returns_twice(const struct detour_plan *plan)
 {
 	const uint32_t to_x8 = 0x52800008; /* movz w8, #; bit 31: x8 */
 
-	for (size_t at = 0; at + ARM64_INSN <= plan->code_len; at += ARM64_INSN) {
-		uint32_t word = insn_word(plan->code + at);
+	for (size_t at = 0; at + ARM64_INSN <= plan->code.len; at += ARM64_INSN) {
+		uint32_t word = insn_word(plan->code.bytes + at);
 
 		if (word == INSN_RET)
 			return false;

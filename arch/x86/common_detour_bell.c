@@ -3,8 +3,9 @@
 
 /*
  * For both widths: a place where the tracer has to be there, in a process that it has let go of (detour_plan.asks): the thread rings
- * (ring_head.bell), and waits until it is traced again, the tracer has died, or some 20 to 350 ms have passed; with
- * tally_place.asks_when_full for as long as it takes. It waits without a system call, for the program may have a filter that allows none.
+ * (ring_head.bell), and waits until it is traced again, the tracer has died, or some 20 to 350 ms have passed; with tally_place.asks_when_full
+ * some seconds, but never again where one has waited in vain: a tracer that is stopped must not stop the program. It waits without a system call,
+ * for the program may have a filter that allows none.
  */
 
 #include <stddef.h>
@@ -14,6 +15,9 @@
 #include "arch/guard.h"
 #include "arch/x86/call_kind.h"
 #include "arch/x86/common_detour.h"
+
+/* Counting goes on when the tracer has come, which may have to wait for a processor. */
+#define FULL_ROUNDS (8 * X86_WAIT_ROUNDS)
 
 #define CLONE_VM        0x100
 #define CLONE_THREAD    0x10000
@@ -134,10 +138,16 @@ void x86_bell(struct gen *g, bool is_full, label_t traced, label_t leave)
 		unless_filter(g, leave);
 	if_traced(g, is_full, traced, traced);
 	emit_rr(e, OP_LOAD | OP_W, G_DX, G_AX);
+	if (is_full) {
+		emit_alu_mem(e, 0, ALU_CMP,
+			     MEM(x86_gen(g)->regs.base, offsetof(struct ring_head, in_vain)),
+			     0);
+		emit_jcc(e, COND_NE, leave);
+	}
 	if (!g->plan->scans && !is_full)
 		unless_thread(g, leave);
 	x86_count_in_head(g, offsetof(struct ring_head, bell), leave);
-	emit_imm(e, G_CX, X86_WAIT_ROUNDS);
+	emit_imm(e, G_CX, is_full ? FULL_ROUNDS : X86_WAIT_ROUNDS);
 	again = emit_here(e);
 	emit_bytes(e, "\xf3\x90", 2); /* pause */
 	if_traced(g, is_full, leave, come);
@@ -146,9 +156,6 @@ void x86_bell(struct gen *g, bool is_full, label_t traced, label_t leave)
 	emit_jcc(e, COND_NE, leave);
 	emit_alu(e, 0, ALU_SUB, G_CX, 1);
 	emit_jcc(e, COND_NE, again);
-	/* Nothing that is counted is lost: as long as the tracer lives, and has not refused. */
-	if (is_full)
-		emit_jmp(e, again);
 	emit_set(e, in_vain);
 	x86_count_in_head(g, offsetof(struct ring_head, in_vain), leave);
 	x86_count_in_head(g, offsetof(struct ring_head, heard), leave);

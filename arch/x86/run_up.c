@@ -75,7 +75,13 @@ static bool is_two_bytes(const struct displaced_insn *insn, const struct x86_par
 	case 0xbf: /* movzx, movsx */
 		return in_regs || by_stack;
 	case 0x10: /* movups, movss, movsd */
-		return by_stack;
+		return in_regs || by_stack;
+	case 0x6e:
+	case 0x7e: /* movd, movq; with f3, a load */
+		return in_regs || (by_stack && !(p->prefixes & PREFIX_REP));
+	case 0x6f: /* movdqa, movdqu, movq */
+	case 0xef: /* pxor */
+		return in_regs;
 	default: /* cmovcc, setcc */
 		return in_regs && ((p->opcode & 0xf0) == 0x40 || (p->opcode & 0xf0) == 0x90);
 	}
@@ -92,4 +98,46 @@ bool x86_runs_anywhere(const struct displaced_insn *insn)
 		return false;
 	return p.map == MAP_ONE ? is_one_byte(insn, &p)
 				: p.map == MAP_0F && is_two_bytes(insn, &p);
+}
+
+/* movs and stos, repeated or not; mov, but from a number to what may be xbegin; loads, stores and moves of vectors; and xor of these. */
+static bool copies(const struct displaced_insn *insn, const struct x86_parts *p)
+{
+	switch (p->map == MAP_VEX && p->vector_map == 1 ? 0x0f00 | p->opcode
+		: p->map == MAP_0F                      ? 0x0f00 | p->opcode
+		: p->map == MAP_ONE                     ? p->opcode
+							: 0) {
+	case 0x88:
+	case 0x89:
+	case 0x8a:
+	case 0x8b:
+	case 0xa4:
+	case 0xa5:
+	case 0xaa:
+	case 0xab:
+		return true;
+	case 0xc6:
+	case 0xc7:
+		return x86_modrm_reg(p) == 0;
+	case 0x0f10:
+	case 0x0f11:
+	case 0x0f6f:
+	case 0x0f7f:
+	case 0x0fef:
+		return true;
+	case 0x0f77: /* vzeroupper; emms */
+		return p->map == MAP_VEX;
+	default:
+		return x86_runs_anywhere(insn);
+	}
+}
+
+bool x86_runs_or_faults(const struct displaced_insn *insn)
+{
+	struct x86_parts p;
+
+	return insn->bits == 64 && insn->form == FORM_COPY && insn->leave == LEAVE_NOT &&
+	       !insn->is_call && !insn->pc_relative &&
+	       x86_split(insn->bits, insn->bytes, insn->len, &p) && !p.segment &&
+	       !(p.prefixes & (PREFIX_LOCK | PREFIX_ADDRSIZE)) && copies(insn, &p);
 }

@@ -12,5 +12,6 @@ struct displaced_insn;
 
 /* struct arch_jump, .runs_anywhere. */
 bool x86_runs_anywhere(const struct displaced_insn *insn);
+bool x86_runs_or_faults(const struct displaced_insn *insn);
 
 #endif

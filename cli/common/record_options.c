@@ -63,7 +63,7 @@ int record_set_rotate(void *into, const char *arg)
 int record_check(const struct trace_options *o)
 {
 	const char *other = o->to.output           ? "-o"
-			    : o->form.is_data      ? "--json and --folded"
+			    : o->form.is_data      ? "forms of output, as --json"
 			    : o->to.pictures.flame ? "--flame"
 			    : o->to.pictures.heat  ? "--heat"
 			    : o->header            ? "-H"

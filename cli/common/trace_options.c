@@ -10,6 +10,8 @@
 #include <string.h>
 
 #include "cli/common/control.h"
+#include "cli/common/form.h"
+#include "cli/common/form_options.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
@@ -374,6 +376,7 @@ static const struct cli_option table[] = {
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
 	{ 0, "json", .choose = set_form,
 	  .help = "print a JSON object for each event, a line each" },
+	FORM_OPTIONS(set_form),
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
 	{ 0, "tui", FLAG(to.tui),
 	  .help = "a table on the terminal in place of lines: hits a second, latencies" },
@@ -498,6 +501,9 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error(
 			"--once has the first hit of each probe: it excludes --sample");
 	if (o->to.tui && tui_check(o) != CLI_OK)
+		return CLI_USAGE;
+	if (!only_prints(o) && form_check(&o->form, o->to.output, tally_is_wanted(&o->tally),
+					  o->to.append) != CLI_OK)
 		return CLI_USAGE;
 	if (heap_check(o) != CLI_OK || tally_check(o) != CLI_OK || hosts_check(o) != CLI_OK ||
 	    record_check(o) != CLI_OK)

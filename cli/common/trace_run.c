@@ -24,6 +24,7 @@
 
 #include "cli/common/banner.h"
 #include "cli/common/control.h"
+#include "cli/common/form.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
@@ -487,7 +488,7 @@ static int run_started(struct run *run)
 	wait_for_collector(run);
 	if (hosts_close(&run->hosts) != CLI_OK)
 		run->failed = true;
-	if (output_finish(&run->out) != CLI_OK)
+	if (form_finish(&run->out, &run->opt->form, run->opt->to.output, run->sink) != CLI_OK)
 		run->failed = true;
 	cli_tell_missed(run->session);
 	if (run->opt->stats)
@@ -554,7 +555,7 @@ static int run_to(struct run *run)
 	int status;
 
 	ubp_err_reset(&err);
-	if (output_open(&run->out, hosts_output(run->opt), &err) < 0)
+	if (form_open(&run->out, &run->opt->form, hosts_output(run->opt), &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run->out, run->opt->strict);
 	if (run->opt->to.append)

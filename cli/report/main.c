@@ -7,7 +7,9 @@
 #include <poll.h>
 #include <stdio.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "cli/common/form.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/signals.h"
@@ -20,6 +22,13 @@ const char cli_program[] = "ubp-report";
 
 #define AT_ONCE     1000
 #define BATCH_BYTES 65536
+#define PROGRESS_NS 200000000
+
+struct progress {
+	bool is_wanted, is_told;
+	uint64_t n, n_all; /* events; of how many, 0: nobody knows */
+	uint64_t next_ns;
+};
 
 #define COLLECTOR_MS 30000
 
@@ -29,6 +38,7 @@ struct report {
 	struct ubp_sink *sink;
 	struct output out;
 	struct otlp otlp;
+	struct progress progress;
 };
 
 static void put(struct report *r, const char *text, size_t len)
@@ -113,6 +123,46 @@ static int tell_damage(const struct report *r)
 
 /* --- a report -------------------------------------------------------------------------------- */
 
+static uint64_t now_ns(void)
+{
+	struct timespec t;
+
+	(void)clock_gettime(CLOCK_MONOTONIC, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+/* How far it is, to a person who waits and sees nothing else. */
+static void tell_progress(struct report *r, bool is_over)
+{
+	struct progress *p = &r->progress;
+	uint64_t now = p->is_wanted ? now_ns() : 0;
+
+	if (!p->is_wanted || (is_over && !p->is_told) || (!is_over && now < p->next_ns))
+		return;
+	if (is_over)
+		(void)fputs("\r\033[K", stderr);
+	else if (p->n_all)
+		(void)fprintf(stderr, "\r%s: %3.0f %% of %" PRIu64 " events\033[K", cli_program,
+			      100.0 * (double)p->n / (double)p->n_all, p->n_all);
+	else
+		(void)fprintf(stderr, "\r%s: %" PRIu64 " events\033[K", cli_program, p->n);
+	(void)fflush(stderr);
+	p->is_told = !is_over;
+	p->next_ns = now + PROGRESS_NS;
+}
+
+static void begin_progress(struct report *r)
+{
+	struct ubp_recording_info info;
+
+	ubp_recording_info(r->recording, &info);
+	r->progress = (struct progress){
+		.is_wanted = isatty(STDERR_FILENO) && !r->out.is_tty,
+		.n_all = info.is_whole ? info.records : 0,
+		.next_ns = now_ns() + 5 * PROGRESS_NS,
+	};
+}
+
 static int print_events(struct report *r)
 {
 	struct ubp_err err;
@@ -122,12 +172,21 @@ static int print_events(struct report *r)
 
 	ubp_err_reset(&err);
 	put(r, text, len);
-	while ((n = ubp_recording_read(r->recording, on_event, r, AT_ONCE, &err)) > 0)
+	begin_progress(r);
+	while ((n = ubp_recording_read(r->recording, on_event, r, AT_ONCE, &err)) > 0) {
+		r->progress.n += (uint64_t)n;
+		tell_progress(r, false);
 		if (output_pending(&r->out) >= BATCH_BYTES && !output_drain(&r->out))
-			return CLI_OK; /* output_wait() says why, if it must be said */
+			break; /* output_wait() says why, if it must be said */
+	}
+	tell_progress(r, true);
 	text = ubp_sink_end(r->sink, &len);
 	put(r, text, len);
-	return n < 0 ? cli_error_record(&err) : CLI_OK;
+	if (n < 0)
+		return cli_error_record(&err);
+	return ubp_sink_is_short(r->sink)
+		       ? cli_error("out of memory: what is written is not all")
+		       : CLI_OK;
 }
 
 /* All that is sent is there, or the collector has not taken anything for so long. */
@@ -140,29 +199,56 @@ static int send_rest(struct report *r, int status)
 	return otlp_close(&r->otlp) == CLI_OK ? status : CLI_FAILED;
 }
 
-static int print(struct report *r)
+/* What is asked for of the events. */
+static int choose(struct report *r)
+{
+	const struct report_options *opt = r->opt;
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	ubp_recording_choose_time(r->recording, &opt->from, &opt->to);
+	for (size_t i = 0; i < opt->n_rules; i++)
+		if (ubp_recording_choose(r->recording, opt->rules[i].event,
+					 opt->rules[i].filter, &err) < 0)
+			return cli_error_record(&err);
+	if (ubp_recording_choose_pids(r->recording, opt->pids, opt->n_pids, &err) < 0)
+		return cli_error_record(&err);
+	return CLI_OK;
+}
+
+static int make_sink(struct report *r)
 {
 	struct ubp_sink_options how = { .form = r->opt->form.name,
 					.header = r->opt->header,
 					.service = otlp_service() };
 	struct ubp_recording_info info;
 	struct ubp_err err;
-	int status;
 
 	ubp_err_reset(&err);
 	ubp_recording_info(r->recording, &info);
 	output_raw(&r->out, info.strict);
 	how.raw = r->out.raw;
+	if (ubp_recording_sink(r->recording, &how, &r->sink, &err) < 0)
+		return cli_error_record(&err);
+	return choose(r);
+}
+
+static int print(struct report *r)
+{
+	int status = make_sink(r);
+
+	if (status != CLI_OK)
+		return status;
 	output_begin(&r->out);
 	if (r->opt->info) {
 		tell_info(r);
 		return CLI_OK;
 	}
-	if (ubp_recording_sink(r->recording, &how, &r->sink, &err) < 0)
-		return cli_error_record(&err);
 	if (r->opt->otlp && otlp_open(&r->otlp, r->opt->otlp, true) != CLI_OK)
 		return CLI_FAILED;
 	status = send_rest(r, print_events(r));
+	if (status == CLI_OK)
+		status = form_write_beside(&r->opt->form, r->opt->output, r->sink);
 	return status == CLI_OK ? tell_damage(r) : status;
 }
 
@@ -174,12 +260,12 @@ static int report(const struct report_options *opt)
 	int status;
 
 	ubp_err_reset(&err);
-	signals_no_pipe();
 	if (ubp_recording_open_all(opt->files, opt->n_files, opt->is_aligned ? &align : NULL,
 				   &r.recording, &err) < 0)
 		return cli_error_record(&err);
-	if (output_open(&r.out, opt->otlp && !otlp_is_url(opt->otlp) ? opt->otlp : opt->output,
-			&err) < 0) {
+	if (form_open(&r.out, &opt->form,
+		      opt->otlp && !otlp_is_url(opt->otlp) ? opt->otlp : opt->output,
+		      &err) < 0) {
 		ubp_recording_free(r.recording);
 		return cli_error_record(&err);
 	}
@@ -191,14 +277,67 @@ static int report(const struct report_options *opt)
 	return status;
 }
 
+/* All of one file into a sink, nothing of it printed. */
+static int count_all(struct report *r, const char *path)
+{
+	struct ubp_err err;
+	int status;
+
+	ubp_err_reset(&err);
+	if (ubp_recording_open(path, &r->recording, &err) < 0)
+		return cli_error_record(&err);
+	status = make_sink(r);
+	if (status == CLI_OK)
+		status = print_events(r);
+	r->out.len = 0;
+	return status == CLI_OK ? tell_damage(r) : status;
+}
+
+static int print_diff(struct report *old, struct report *new)
+{
+	const char *text;
+	size_t len;
+	int status = count_all(old, old->opt->files[0]);
+
+	if (status == CLI_OK)
+		status = count_all(new, new->opt->files[1]);
+	if (status != CLI_OK)
+		return status;
+	text = ubp_sink_diff(old->sink, new->sink, &len);
+	output_begin(&new->out);
+	output_add(&new->out, text, len);
+	return CLI_OK;
+}
+
+static int diff(const struct report_options *opt)
+{
+	struct report old = { .opt = opt, .out.fd = -1 }, new = { .opt = opt };
+	struct ubp_err err;
+	int status;
+
+	ubp_err_reset(&err);
+	if (output_open(&new.out, opt->output, &err) < 0)
+		return cli_error_record(&err);
+	status = print_diff(&old, &new);
+	output_close(&old.out);
+	if (output_wait(&new.out) != CLI_OK)
+		status = CLI_FAILED;
+	ubp_sink_free(old.sink);
+	ubp_sink_free(new.sink);
+	ubp_recording_free(old.recording);
+	ubp_recording_free(new.recording);
+	return status;
+}
+
 int main(int argc, char **argv)
 {
 	struct report_options opt;
 	bool done;
 	int status = report_options_parse(argc, argv, &opt, &done);
 
+	signals_no_pipe();
 	if (!done)
-		status = report(&opt);
+		status = opt.diff ? diff(&opt) : report(&opt);
 	report_options_free(&opt);
 	return status;
 }

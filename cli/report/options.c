@@ -3,10 +3,13 @@
 
 #include "cli/report/options.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/form.h"
+#include "cli/common/form_options.h"
 #include "cli/common/message.h"
 #include "cli/common/option.h"
 #include "engine/base/vec.h"
@@ -67,18 +70,111 @@ static int set_align(void *into, const char *arg)
 	return CLI_OK;
 }
 
+static int add_rule(struct report_options *o, const char *event, const char *filter)
+{
+	if (VEC_FIT(o->rules, o->n_rules + 1) < 0)
+		return cli_error("out of memory");
+	o->rules[o->n_rules++] = (struct report_rule){ event, filter };
+	return CLI_OK;
+}
+
+static int add_event(void *into, const char *arg)
+{
+	return add_rule(into, arg, NULL);
+}
+
+/* For the event before it; for all, where there is none. */
+static int add_filter(void *into, const char *arg)
+{
+	struct report_options *o = into;
+	struct report_rule *last = o->n_rules ? &o->rules[o->n_rules - 1] : NULL;
+
+	if (!last)
+		return add_rule(o, NULL, arg);
+	if (last->filter)
+		return cli_usage_error("more than one filter for %s",
+				       last->event ? last->event : "all events");
+	last->filter = arg;
+	return CLI_OK;
+}
+
+static int add_pids(void *into, const char *arg)
+{
+	struct report_options *o = into;
+
+	for (const char *p = arg; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL) {
+		char digits[16];
+		uint64_t pid;
+
+		(void)snprintf(digits, sizeof(digits), "%.*s", (int)strcspn(p, ","), p);
+		if (!cli_number(digits, 1, INT_MAX, &pid))
+			return cli_usage_error("--pid takes process ids, not '%s'", arg);
+		if (VEC_FIT(o->pids, o->n_pids + 1) < 0)
+			return cli_error("out of memory");
+		o->pids[o->n_pids++] = (pid_t)pid;
+	}
+	return CLI_OK;
+}
+
+/* "1374.209273604", as it is printed, exactly; "+0.5": behind the first event. */
+static int take_time(const char *option, const char *arg, struct ubp_recording_time *time)
+{
+	const char *p = arg + (*arg == '+'), *fraction;
+	size_t n = strspn(p, "0123456789"), n_fraction;
+	uint64_t ns = 0;
+
+	fraction = p[n] == '.' ? p + n + 1 : "";
+	n_fraction = strspn(fraction, "0123456789");
+	if (!n || n > 10 || n_fraction > 9 || (p[n] && p[n] != '.') || fraction[n_fraction])
+		return cli_usage_error("%s takes seconds, as events have them, or +SECS behind "
+				       "the first event, not '%s'",
+				       option, arg);
+	for (size_t i = 0; i < n; i++)
+		ns = 10 * ns + (uint64_t)(p[i] - '0');
+	for (size_t i = 0; i < 9; i++)
+		ns = 10 * ns + (i < n_fraction ? (uint64_t)(fraction[i] - '0') : 0);
+	*time = (struct ubp_recording_time){ .is_set = true,
+					     .is_relative = *arg == '+',
+					     .ns = ns };
+	return CLI_OK;
+}
+
+static int set_from(void *into, const char *arg)
+{
+	return take_time("--from", arg, &((struct report_options *)into)->from);
+}
+
+static int set_to(void *into, const char *arg)
+{
+	return take_time("--to", arg, &((struct report_options *)into)->to);
+}
+
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct report_options, member)
 
 static const struct cli_option table[] = {
 	{ 0, "text", .choose = set_form,
 	  .help = "a line for each event, as the kernel's tracer prints it (default)" },
 	{ 0, "json", .choose = set_form, .help = "a JSON object for each event, a line each" },
+	FORM_OPTIONS(set_form),
+	{ 0, "stats", FLAG(stats),
+	  .help = "how often and how long functions were called, and by whom; also --json" },
+	{ 0, "diff", FLAG(diff),
+	  .help = "with --stats: what differs between the first FILE and the second" },
 	{ 0, "folded", .choose = set_form,
 	  .help = "count equal stacks, a line each, for flame graphs" },
 	{ 0, "html", .choose = set_form,
 	  .help = "a page to look at in a browser: flame graph, heat map, timeline, events" },
-	{ 0, "flame", .choose = set_form, .help = "a flame graph of calls, or of stacks, as SVG" },
+	{ 0, "flame", .choose = set_form,
+	  .help = "a flame graph of calls, or of stacks, as SVG" },
 	{ 0, "heat", .choose = set_form, .help = "latencies over time as a heat map, as SVG" },
+	{ 'e', "event", "GLOB", .set = add_event,
+	  .help = "only events of such a name, or GROUP:NAME; repeatable" },
+	{ 0, "filter", "EXPR", .set = add_filter,
+	  .help = "only those for which EXPR is true, of the --event before it, or of all" },
+	{ 'p', "pid", "PID[,PID]", .set = add_pids, .help = "only of these processes" },
+	{ 0, "from", "SECS", .set = set_from,
+	  .help = "only from this time on, as events have it; +SECS: after the first event" },
+	{ 0, "to", "SECS", .set = set_to, .help = "only up to this time; +SECS as above" },
 	{ 0, "info", FLAG(info), .help = "only tell where and when each FILE was recorded" },
 	{ 0, "align", "SECS[,SECS]", .is_attached = true, .set = set_align,
 	  .help = "put FILEs of different hosts and boots together by what time of day it\n"
@@ -117,8 +213,26 @@ static int check(const struct report_options *o)
 			o->n_files - 1, o->n_shifts);
 	if (o->otlp && o->output)
 		return cli_usage_error("--otlp says where events go: it excludes -o");
+	if (o->diff && !o->stats)
+		return cli_usage_error("--diff is for --stats");
+	if (o->diff && o->n_files != 2)
+		return cli_usage_error("--diff takes two FILEs: the old one and the new one");
+	if (o->diff && o->is_aligned)
+		return cli_usage_error("--diff compares FILEs: it excludes --align");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	return o->info ? CLI_OK : form_check(&o->form, o->output, false, false);
+}
+
+/* --stats has two forms. Returns CLI_OK or CLI_USAGE. */
+static int choose_stats(struct report_options *o)
+{
+	if (!o->stats)
+		return CLI_OK;
+	if (o->form.is_data && strcmp(o->form.name, "json") != 0)
+		return cli_usage_error("--stats has a form of its own: it excludes --%s",
+				       o->form.name);
+	(void)ubp_sink_form(o->form.is_data ? "stats-json" : "stats", &o->form);
 	return CLI_OK;
 }
 
@@ -141,7 +255,9 @@ int report_options_parse(int argc, char **argv, struct report_options *o, bool *
 	} else if (o->version) {
 		printf("%s " UBP_VERSION "\n", cli_program);
 	} else {
-		status = check(o);
+		status = choose_stats(o);
+		if (status == CLI_OK)
+			status = check(o);
 		*ret_done = status != CLI_OK;
 	}
 	return status;
@@ -151,4 +267,6 @@ void report_options_free(struct report_options *o)
 {
 	free(o->files);
 	free(o->shifts);
+	free(o->rules);
+	free(o->pids);
 }

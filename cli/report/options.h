@@ -8,7 +8,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/ubp_recording.h"
 #include "engine/ubp_sink.h"
+
+/* Events that are wanted: by name, by filter; NULL: all. */
+struct report_rule {
+	const char *event, *filter;
+};
 
 struct report_options {
 	const char **files;
@@ -18,6 +24,12 @@ struct report_options {
 		shifts; /* what is added to the times of each file but the first; NULL: by CLOCK_REALTIME */
 	size_t n_shifts;
 	struct ubp_sink_form form;
+	bool stats, diff;
+	struct report_rule *rules;
+	size_t n_rules;
+	pid_t *pids;
+	size_t n_pids;
+	struct ubp_recording_time from, to;
 	const char *output; /* NULL: standard output */
 	const char *otlp;   /* --otlp: a file, or a collector; NULL: not */
 	bool help, version, header, info;

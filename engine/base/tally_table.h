@@ -76,8 +76,8 @@ struct tally_place {
 	uint32_t
 		samples; /* where its counters for sampling are (base/sample_plan.h); 0: there are none */
 	/*
-	 * Nothing that is counted is lost: where nobody traces the process, a hit that cannot be counted, and for whose record there is no room, asks the
-	 * tracer to come, and waits for that, in front of its trap.
+	 * Where nobody traces the process, a hit that cannot be counted, and for whose record there is no room, asks the tracer to come, and waits for
+	 * that, in front of its trap: some seconds at most, and only as long as nobody has waited in vain. Then such hits are missed.
 	 */
 	bool asks_when_full;
 };

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/hash.h"
 #include "engine/calls/functions.h"
 #include "engine/calls/paths.h"
 #include "engine/calls/thread.h"
@@ -18,12 +19,17 @@
 /* An entry is that of a return with $duration if it was so near to the start. */
 #define NEAR_NS 1000000
 
+/* No stack of a thread is larger, as a rule. */
+#define STACK_BYTES (8UL << 20)
+
 struct calls {
 	calls_fn *fn;
 	void *ctx;
 	struct functions functions;
 	struct calls_paths paths;
-	struct map threads; /* by pid and tid */
+	struct map threads;    /* by host, pid and tid */
+	uint64_t host;         /* what its name is hashed to; 0: there is one */
+	const char *host_name; /* for comparing the pointer only */
 	struct thread *newest, *oldest;
 	size_t bytes; /* of all threads */
 	uint64_t last_id, last_ns;
@@ -61,6 +67,14 @@ int calls_add_probe(struct calls *calls, const struct spec_probe *probe)
 	if (probe->is_made)
 		return 0;
 	return functions_probe(&calls->functions, probe) ? 0 : -ENOMEM;
+}
+
+void calls_set_host(struct calls *calls, const char *host)
+{
+	if (host == calls->host_name)
+		return;
+	calls->host_name = host;
+	calls->host = host ? hash_text(1, host) : 0;
 }
 
 /* --- telling ------------------------------------------------------------------------------ */
@@ -103,17 +117,17 @@ static struct call call_of(const struct thread *t, const struct open_call *open,
 		.end_ns = end_ns > open->start_ns ? end_ns : open->start_ns,
 		.end = end,
 		.has_start = true,
-		.is_inner = thread_at(t, open->same) != NULL,
+		.inner_ns = open->inner_ns,
 		.entry = (const struct event_record *)(const void *)(t->records + open->record),
 		.entry_probe = open->probe,
 	};
 }
 
-/* The innermost has no return. */
+/* The innermost, which there is, has no return. */
 static void tell_unreturned(struct calls *calls, struct thread *t, uint64_t end_ns,
 			    enum call_end end)
 {
-	struct open_call *open = innermost(t);
+	const struct open_call *open = &t->open[t->n - 1];
 	struct call call = call_of(t, open, end_ns, end);
 
 	call.is_uncertain = open->gaps != calls->gaps;
@@ -155,7 +169,8 @@ static void forget_thread(struct calls *calls, struct thread *t)
 
 static struct thread *find_thread(struct calls *calls, const struct event_record *record)
 {
-	uint64_t key = (uint64_t)(uint32_t)record->pid << 32 | (uint32_t)record->tid;
+	uint64_t ids = (uint64_t)(uint32_t)record->pid << 32 | (uint32_t)record->tid;
+	uint64_t key = calls->host ? hash_number(calls->host, ids) : ids;
 	struct thread *t = map_get(&calls->threads, key);
 
 	if (t && t == calls->newest)
@@ -211,6 +226,30 @@ static uint32_t path_below(struct calls *calls, const struct open_call *parent,
 				function->public.number);
 }
 
+/* Of an arg of 8 bytes. False: the record does not have it. */
+static bool take_value(const struct spec_arg *arg, const struct event_record *record,
+		       uint64_t *ret_value)
+{
+	if (!arg || arg->at + sizeof(*ret_value) > record->data_len)
+		return false;
+	memcpy(ret_value, record->data + arg->at, sizeof(*ret_value));
+	return true;
+}
+
+/*
+ * What a call at @sp shows to be left: a caller's stack pointer is above its callee's. Of a tail call it is the same, so then another function
+ * may be open, and the same one is not. One that is far away is on another stack.
+ */
+static void leave_below(struct calls *calls, struct thread *t, const struct function *f,
+			uint64_t sp, uint64_t time)
+{
+	struct open_call *top;
+
+	while (sp && (top = innermost(t)) && top->sp && sp - top->sp < STACK_BYTES &&
+	       (sp != top->sp || top->function == f))
+		tell_unreturned(calls, t, time, CALL_LEFT);
+}
+
 static int add_entry(struct calls *calls, struct thread *t, const struct function_probe *p,
 		     const struct spec_probe *probe, const struct event_record *record)
 {
@@ -230,6 +269,9 @@ static int add_entry(struct calls *calls, struct thread *t, const struct functio
 		top->seen |= bit;
 		return CALLS_OTHER;
 	}
+	if (take_value(p->sp, record, &call.sp))
+		leave_below(calls, t, p->function, call.sp, record->time);
+	top = innermost(t);
 	if (t->n == CALLS_DEPTH_MAX) {
 		give_up_half(calls, t);
 		top = innermost(t);
@@ -281,7 +323,7 @@ static struct call lone_return(struct calls *calls, const struct thread *t,
 {
 	uint64_t start = duration_ns && *duration_ns <= end_ns ? end_ns - *duration_ns : end_ns;
 	size_t depth = t->n;
-	const struct open_call *parent, *outer = thread_at(t, thread_top(t, function));
+	const struct open_call *parent;
 
 	while (depth && t->open[depth - 1].start_ns > start)
 		depth--;
@@ -296,17 +338,8 @@ static struct call lone_return(struct calls *calls, const struct thread *t,
 		.depth = (uint32_t)depth,
 		.start_ns = start,
 		.end_ns = end_ns,
-		.is_inner = outer && outer->start_ns <= start,
 		.has_start = duration_ns && *duration_ns <= end_ns,
 	};
-}
-
-static uint64_t duration_of(const struct function_probe *p, const struct event_record *record)
-{
-	uint64_t value;
-
-	memcpy(&value, record->data + p->duration->at, sizeof(value));
-	return value;
 }
 
 /* Its own time, and what is its caller's. */
@@ -325,13 +358,23 @@ static void count_time(struct calls *calls, struct thread *t, struct call *call)
 		t->n_done = 0;
 }
 
+/* The call of the same function that is around it, if there is one. */
+static void tell_outer(const struct thread *t, const struct function *f,
+		       const struct call *call, uint64_t place)
+{
+	struct open_call *outer =
+		thread_at(t, place ? thread_at(t, place)->same : thread_top(t, f));
+
+	if (outer && outer->start_ns <= call->start_ns)
+		outer->inner_ns += call->end_ns - call->start_ns;
+}
+
 static int add_return(struct calls *calls, struct thread *t, const struct function_probe *p,
 		      const struct spec_probe *probe, const struct event_record *record)
 {
 	const struct function *f = p->function;
-	bool has_duration = p->duration && p->duration->at + 8 <= record->data_len;
-	uint64_t bit = 1ULL << p->i, duration = has_duration ? duration_of(p, record) : 0;
-	uint64_t place;
+	uint64_t bit = 1ULL << p->i, duration = 0, place;
+	bool has_duration = take_value(p->duration, record, &duration);
 	struct call call;
 
 	if (t->returned == f && !(t->returned_seen & bit)) {
@@ -350,6 +393,7 @@ static int add_return(struct calls *calls, struct thread *t, const struct functi
 	call.ret = record;
 	call.return_probe = probe;
 	count_time(calls, t, &call);
+	tell_outer(t, f, &call, place);
 	tell(calls, &call);
 	if (place)
 		thread_pop(t);

@@ -19,7 +19,8 @@
  *
  * - A return without an entry (it was before the trace, a filter kept it out, no probe asks for it): where its record has
  *   $duration the start is known, and it is a call. Else .has_start is false.
- * - An entry whose return never comes, since an exception or longjmp() left it: a caller's return shows that (CALL_LEFT).
+ * - An entry whose return never comes, since an exception or longjmp() left it: a caller's return shows that (CALL_LEFT). Where entries have the
+ *   stack pointer among their args (%sp or $stack) the next entry does, too, so what comes later is not taken for what it has called.
  * - Records that were lost: a call that was open then may be paired with the return of another one. It has .is_uncertain, unless
  *   $duration confirms it.
  * - Two entry probes (or two return probes) at one place: the first record counts, the others are no calls.
@@ -64,7 +65,7 @@ struct call {
 	enum call_end end;
 	bool has_start;    /* false: .start_ns is .end_ns */
 	bool is_uncertain; /* records were lost while it was open */
-	bool is_inner;     /* a call of the same function is around it, as far as is known */
+	uint64_t inner_ns; /* of that time, what calls of the same function inside of it took */
 	/* What was recorded, with the probes that know the arguments. NULL: that record is not there. */
 	const struct event_record *entry, *ret;
 	const struct spec_probe *entry_probe, *return_probe;
@@ -79,6 +80,10 @@ void calls_free(struct calls *calls); /* NULL is fine */
 
 /* Probes are borrowed. What is known already is ignored. 0 or -ENOMEM. */
 int calls_add_probe(struct calls *calls, const struct spec_probe *probe);
+
+/* Of which host the records that follow are, where there are several: threads of two hosts may have the same numbers. NULL: there is one.
+ * Names stay where they are. */
+void calls_set_host(struct calls *calls, const char *host);
 
 /* What a record was. */
 enum calls_record {

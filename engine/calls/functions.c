@@ -73,17 +73,16 @@ static struct function *find_function(struct functions *functions,
 }
 
 /* By its text: that is what a recording has. */
-static const struct spec_arg *find_duration(const struct spec_probe *probe)
+static const struct spec_arg *find_arg(const struct spec_probe *probe, const char *text)
 {
-	static const char text[] = "$duration";
+	size_t len = strlen(text);
 
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (strncmp(arg->text, text, sizeof(text) - 1) == 0 &&
-		    (arg->text[sizeof(text) - 1] == '\0' ||
-		     arg->text[sizeof(text) - 1] == ':') &&
-		    arg->type.size == 8 && !arg->type.count && !arg->type.bit_width)
+		if (strncmp(arg->text, text, len) == 0 &&
+		    (arg->text[len] == '\0' || arg->text[len] == ':') && arg->type.size == 8 &&
+		    !arg->type.count && !arg->type.bit_width)
 			return arg;
 	}
 	return NULL;
@@ -109,10 +108,15 @@ static bool fill(struct functions *functions, struct function_probe *p,
 		.serial = probe->serial,
 		.offset = probe->offset,
 	};
-	if (p->is_return)
-		p->duration = find_duration(probe);
-	else if (!f->n_entries && !set_name(f, probe->event))
-		return false;
+	if (p->is_return) {
+		p->duration = find_arg(probe, "$duration");
+	} else {
+		p->sp = find_arg(probe, "%sp");
+		if (!p->sp)
+			p->sp = find_arg(probe, "$stack");
+		if (!f->n_entries && !set_name(f, probe->event))
+			return false;
+	}
 	n = p->is_return ? &f->n_returns : &f->n_entries;
 	p->i = *n < PROBE_BITS ? (*n)++ : PROBE_BITS - 1;
 	f->has_duration |= p->duration != NULL;

@@ -29,7 +29,8 @@ struct function_probe {
 	struct function *function;
 	bool is_return;
 	unsigned i; /* of its kind at this function; 63: and those behind it */
-	const struct spec_arg *duration; /* NULL: it has none */
+	const struct spec_arg *duration; /* $duration, of a return; NULL: it has none */
+	const struct spec_arg *sp;       /* %sp or $stack, of an entry; NULL: it has none */
 	/* What tells that another probe has taken its place in memory. */
 	uint64_t serial, offset;
 };

@@ -46,7 +46,7 @@ static uint64_t key_of(const struct function *function)
 	return (uint64_t)function->public.number + 1;
 }
 
-const struct open_call *thread_at(const struct thread *t, uint64_t place)
+struct open_call *thread_at(const struct thread *t, uint64_t place)
 {
 	return place > t->below && place <= t->below + t->n ? &t->open[place - t->below - 1]
 							    : NULL;

@@ -18,10 +18,12 @@ struct open_call {
 	struct function *function;
 	const struct spec_probe *probe;
 	uint64_t id, start_ns;
-	uint64_t gaps; /* as of struct calls, when it began */
-	uint64_t seen; /* entry probes whose records of this call came */
-	uint64_t same; /* place of the next open call of the function below, 0: none */
-	size_t record; /* offset in .records */
+	uint64_t sp;       /* 0: not known */
+	uint64_t inner_ns; /* of calls of the same function inside of it */
+	uint64_t gaps;     /* as of struct calls, when it began */
+	uint64_t seen;     /* entry probes whose records of this call came */
+	uint64_t same;     /* place of the next open call of the function below, 0: none */
+	size_t record;     /* offset in .records */
 	uint32_t path;
 };
 
@@ -65,7 +67,7 @@ void thread_drop(struct thread *thread, size_t n);
 /* Place of the innermost open call of @function; 0: none. */
 uint64_t thread_top(const struct thread *thread, const struct function *function);
 /* NULL: it went with the outermost. */
-const struct open_call *thread_at(const struct thread *thread, uint64_t place);
+struct open_call *thread_at(const struct thread *thread, uint64_t place);
 
 /*
  * A call that began at @start_ns is over: returns the nanoseconds of what began then or later and was over before, which belongs to it from now on.

@@ -14,6 +14,7 @@
 #include "engine/elf/object_priv.h"
 #include "engine/elf/segments.h"
 #include "engine/symbols/functions.h"
+#include "engine/symbols/gopclntab.h"
 
 #define FUNCTION_MAX (16u << 20) /* bytes; none is as large */
 #define PARTS_MAX    8
@@ -28,6 +29,7 @@ struct last {
 	uint64_t end;              /* of the last one */
 	uint8_t len[RUN_UP_INSNS]; /* the last one first */
 	size_t n;
+	bool may_fault; /* one of them, or of those before */
 };
 
 struct walk {
@@ -75,14 +77,33 @@ static bool take_in_part(struct walk *w, uint64_t target)
 	return true;
 }
 
-static void note_last(struct walk *w, const struct displaced_insn *insn, bool may_run_up)
+/*
+ * Where a function of Go's has nothing on the stack but its return address, a fault in a detour is one of a call that led nowhere: its runtime blames the
+ * caller, as it does for one in such a function (go_window.c). So they may store there, too.
+ */
+static bool may_run_or_fault(const struct walk *w, const struct displaced_insn *insn)
 {
+	const struct ubp_arch *arch = w->object->arch;
+
+	return w->object->is_go && arch->jump.runs_or_faults &&
+	       arch->jump.runs_or_faults(insn) &&
+	       gopclntab_is_frameless(w->object, insn->vaddr, insn->vaddr + insn->len);
+}
+
+static void note_last(struct walk *w, const struct displaced_insn *insn, bool is_known)
+{
+	const struct ubp_arch *arch = w->object->arch;
+	bool runs = is_known && arch->jump.runs_anywhere && arch->jump.runs_anywhere(insn);
+	bool may_run_up = runs || (is_known && may_run_or_fault(w, insn));
 	struct last *last = &w->last;
 
-	if (!may_run_up || last->end != insn->vaddr)
+	if (!may_run_up || last->end != insn->vaddr) {
 		last->n = 0;
+		last->may_fault = false;
+	}
 	if (!may_run_up)
 		return;
+	last->may_fault |= !runs;
 	if (last->n < RUN_UP_INSNS)
 		last->n++;
 	memmove(last->len + 1, last->len, last->n - 1);
@@ -111,6 +132,20 @@ static uint8_t run_up_to(const struct walk *w, uint64_t elf_vaddr)
 	return (uint8_t)punned;
 }
 
+/* From the nearest instruction on from which there are as many bytes as a jump has. */
+static uint8_t several_to(const struct walk *w, uint64_t elf_vaddr)
+{
+	const struct last *last = &w->last;
+	size_t len = 0;
+
+	for (size_t i = 0; i < last->n && last->end == elf_vaddr; i++) {
+		len += last->len[i];
+		if (len >= UBP_HOP_LEN)
+			return len <= UBP_RUN_UP_MAX ? (uint8_t)len : 0;
+	}
+	return 0;
+}
+
 static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind kind)
 {
 	struct object_exits *e = w->exits;
@@ -120,6 +155,8 @@ static int add_exit(struct walk *w, uint64_t elf_vaddr, enum object_exit_kind ki
 	if (object_vaddr_to_foffset(w->object, elf_vaddr, &e->exits[e->n].foffset) < 0)
 		return -EIO;
 	e->exits[e->n].run_up = kind == EXIT_RET ? run_up_to(w, elf_vaddr) : 0;
+	e->exits[e->n].may_fault = w->last.may_fault;
+	e->exits[e->n].several = kind == EXIT_RET ? several_to(w, elf_vaddr) : 0;
 	e->exits[e->n++].kind = kind;
 	return 0;
 }
@@ -175,7 +212,7 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		struct displaced_insn insn = { 0 };
 		uint64_t vaddr = part->start + at;
 		struct ubp_err ignored;
-		bool may_run_up;
+		bool is_known;
 
 		if (is_data[at / arch->insn.align]) {
 			at += arch->insn.align;
@@ -191,10 +228,9 @@ static int walk_insns(struct walk *w, const uint8_t *code, const struct part *pa
 		if (insn.leave == LEAVE_JUMP && arch->insn.refuse_at &&
 		    arch->insn.refuse_at(code, len, at))
 			insn.leave = LEAVE_NOT;
-		may_run_up =
-			rc == 0 && arch->jump.runs_anywhere && arch->jump.runs_anywhere(&insn);
-		rc = rc == 0 ? look_at(w, &insn) : 0;
-		note_last(w, &insn, may_run_up);
+		is_known = rc == 0;
+		rc = is_known ? look_at(w, &insn) : 0;
+		note_last(w, &insn, is_known);
 		at += insn.len;
 	}
 	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;

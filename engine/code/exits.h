@@ -7,6 +7,7 @@
 #define UBP_CODE_EXITS_H
 
 #include <stddef.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct object;
@@ -23,6 +24,8 @@ struct object_exit {
 	uint64_t foffset;
 	enum object_exit_kind kind;
 	uint8_t run_up; /* EXIT_RET: bytes of what could be a run-up to it (arch/detour.h); 0: nothing could */
+	bool may_fault; /* these have instructions that may make a fault */
+	uint8_t several; /* the same of one that begins with several instructions under the jump */
 };
 
 struct object_exits {

@@ -55,8 +55,11 @@ static size_t find_padding(const struct site *s)
 	for (; n < fill && n < PADDING_MAX; n++) {
 		uint64_t foffset, start, end;
 
-		if (object_vaddr_to_foffset(s->object, s->end + n, &foffset) < 0 ||
-		    object_extent(s->object, foffset, &start, &end) == 0)
+		if (object_vaddr_to_foffset(s->object, s->end + n, &foffset) < 0)
+			break;
+		/* Go's table has it with the function in front of it, the symbols have not. */
+		if (object_extent(s->object, foffset, &start, &end) == 0 &&
+		    !(s->object->is_go && start == s->start))
 			break;
 	}
 	return n;
@@ -387,13 +390,31 @@ static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
 	if (rc < 0)
 		return rc;
 	rc = s->arch->jump.find_punned(code, own, jump_len, s->vaddr, s->window, s->err);
-	if (rc == 0 && s->object->is_go)
-		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
+	/* Its hop is in memory of ours, where no goroutine is parked. */
+	if (rc == 0)
+		rc = check_go(s);
 	if (rc == 0)
 		rc = check_landings(s);
 	if (rc == 0 && !puns_choose(s->object, s->vaddr, foffset, code, len, s->window))
 		return refuse(s, WINDOW_FILL,
 			      "what stands there lets a part of a jump lead to no free memory");
+	return rc;
+}
+
+static int look_all_punned(struct site *s, uint64_t foffset)
+{
+	int rc = -EOPNOTSUPP;
+
+	memset(s->window, 0, sizeof(*s->window));
+	if (!s->arch || !s->arch->jump.find_punned)
+		return refuse(s, WINDOW_INSN, "no punned jumps for this instruction set");
+	/* The more bytes of it are written, the more places are there that it may lead to. */
+	for (uint8_t n = UBP_PUN_FIXED; n > 0 && rc == -EOPNOTSUPP; n--) {
+		ubp_err_reset(s->err);
+		rc = look_punned(s, foffset, n);
+		if (rc < 0 && s->window->why == WINDOW_FILL)
+			break;
+	}
 	return rc;
 }
 
@@ -403,19 +424,8 @@ int object_window_punned(struct object *object, uint64_t foffset, struct window 
 	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
-	int rc = -EOPNOTSUPP;
 
-	memset(ret_window, 0, sizeof(*ret_window));
-	if (!s.arch || !s.arch->jump.find_punned)
-		return refuse(&s, WINDOW_INSN, "no punned jumps for this instruction set");
-	/* The more bytes of it are written, the more places are there that it may lead to. */
-	for (uint8_t n = UBP_PUN_FIXED; n > 0 && rc == -EOPNOTSUPP; n--) {
-		ubp_err_reset(err);
-		rc = look_punned(&s, foffset, n);
-		if (rc < 0 && ret_window->why == WINDOW_FILL)
-			break;
-	}
-	return rc;
+	return look_all_punned(&s, foffset);
 }
 
 /* All of a jump but its last byte. */
@@ -442,8 +452,8 @@ static int look_run_up(struct site *s, uint64_t foffset)
 	return rc;
 }
 
-int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
-			 struct ubp_err *err)
+int object_window_run_up(struct object *object, uint64_t foffset, bool several,
+			 struct window *ret_window, struct ubp_err *err)
 {
 	struct site s = { .object = object,
 			  .arch = object->arch,
@@ -452,9 +462,9 @@ int object_window_run_up(struct object *object, uint64_t foffset, struct window 
 			  .err = err };
 	int rc = look(&s, foffset, NULL);
 
-	if ((rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) || !object->arch ||
-	    !object->arch->jump.find_punned)
-		return rc == 0 && ret_window->n > 1 ? -EOPNOTSUPP : rc;
+	if (several || (rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) ||
+	    !object->arch || !object->arch->jump.find_punned)
+		return rc == 0 && ret_window->n > 1 && !several ? -EOPNOTSUPP : rc;
 	memset(ret_window, 0, sizeof(*ret_window));
 	ubp_err_reset(err);
 	return look_run_up(&s, foffset);
@@ -471,30 +481,58 @@ static int check_ret(const struct object *object, const struct window *window,
 	return 0;
 }
 
-/* What @find finds at a ret. */
+/* What @find finds at a ret: flags are nobody's there. */
 static int find_at_ret(struct object *object, uint64_t foffset,
-		       int (*find)(struct object *object, uint64_t foffset,
-				   struct window *ret_window, struct ubp_err *err),
-		       struct window *ret_window, struct ubp_err *err)
+		       int (*find)(struct site *s, uint64_t foffset), struct window *ret_window,
+		       struct ubp_err *err)
 {
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
 	int rc;
 
 	if (!object->arch || !object->arch->jump.runs_anywhere)
 		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
-	rc = find(object, foffset, ret_window, err);
+	rc = find(&s, foffset);
 	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+}
+
+static int look_at_start(struct site *s, uint64_t foffset)
+{
+	return look(s, foffset, NULL);
 }
 
 int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err)
 {
-	return find_at_ret(object, foffset, object_window, ret_window, err);
+	return find_at_ret(object, foffset, look_at_start, ret_window, err);
 }
 
 int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			     struct ubp_err *err)
 {
-	return find_at_ret(object, foffset, object_window_punned, ret_window, err);
+	return find_at_ret(object, foffset, look_all_punned, ret_window, err);
+}
+
+int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
+			  struct ubp_err *err)
+{
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours where functions are left");
+	rc = look(&s, foffset, NULL);
+	if (rc == 0 && (ret_window->n > 1 || ret_window->insns[0].leave != LEAVE_JUMP ||
+			!object->arch->jump.ends_flow(&ret_window->insns[0])))
+		return ubp_fail(err, EOPNOTSUPP, "it is no plain jump");
+	return rc;
 }
 
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,

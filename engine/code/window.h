@@ -6,6 +6,7 @@
 #ifndef UBP_CODE_WINDOW_H
 #define UBP_CODE_WINDOW_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct lead;
@@ -41,10 +42,10 @@ int object_window_punned(struct object *object, uint64_t foffset, struct window 
 
 /*
  * A window of one instruction at the start of a run-up (arch/detour.h), as object_window() finds it, or a punned one. The hop of that is in memory
- * of ours, where no goroutine is parked. Errors as of object_window().
+ * of ours, where no goroutine is parked. @several: one of several instructions, as object_window() finds it. Errors as of object_window().
  */
-int object_window_run_up(struct object *object, uint64_t foffset, struct window *ret_window,
-			 struct ubp_err *err);
+int object_window_run_up(struct object *object, uint64_t foffset, bool several,
+			 struct window *ret_window, struct ubp_err *err);
 
 /*
  * A window of a plain ret, one that takes nothing but its address off the stack, and of fill behind it that nobody is known to come to.
@@ -56,6 +57,10 @@ int object_window_at_ret(struct object *object, uint64_t foffset, struct window 
 /* The same with a punned jump. */
 int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			     struct ubp_err *err);
+
+/* The same of a jump to another function, as long as the one that is to stand there. */
+int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
+			  struct ubp_err *err);
 
 /* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,

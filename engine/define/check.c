@@ -220,7 +220,9 @@ static int take_exits(struct uprobe *u, const struct definition_file *file,
 		if (read_code(file->object, e->foffset, &e->code) < 0)
 			return ubp_fail(err, EIO, "cannot read %s", object_path(file->object));
 		e->run_up = found->exits[i].run_up;
-		e->jump_due = !e->is_jump;
+		e->several = found->exits[i].several;
+		e->may_fault = found->exits[i].may_fault;
+		e->jump_due = true;
 		n_rets += !e->is_jump;
 		u->n_exits++;
 	}
@@ -267,24 +269,34 @@ static void take_window(struct uprobe_exit *e, const struct window *window)
 	e->asks_room = window->asks_room;
 }
 
+/* Bytes that a jump at the start of the function, or behind its first instruction, may need. */
+static uint64_t start_len(const struct uprobe *u)
+{
+	const struct uprobe_window *w = &u->window;
+
+	return w->len && !w->n_hops && !w->pun.n_fixed ? (uint64_t)w->lead.len + w->len
+						       : UBP_WINDOW_MAX;
+}
+
 /*
  * A jump on one instruction, which nobody is in the middle of: a thread, or a goroutine, that was interrupted in the run-up comes to
- * the ret, and is seen there. Not near the start of the function: other jumps there may need more room.
+ * the ret, and is seen there; or on @several. Not near the start of the function: other jumps there may need more room.
  */
-static void find_run_up(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
+static void find_run_up(const struct uprobe *u, struct object *object, struct uprobe_exit *e,
+			uint8_t len, bool several)
 {
-	uint64_t foffset = e->foffset - e->run_up;
-	uint8_t len = e->run_up;
+	uint64_t foffset = e->foffset - len;
 	struct window window;
 	struct ubp_err ignored;
 
 	ubp_err_reset(&ignored);
-	if (foffset < u->foffset + UBP_WINDOW_MAX ||
-	    object_window_run_up(object, foffset, &window, &ignored) < 0 ||
+	e->run_up = 0;
+	if (len == 0 || foffset < u->foffset + start_len(u) ||
+	    object_window_run_up(object, foffset, several, &window, &ignored) < 0 ||
 	    object_read(object, foffset, e->run_up_code, len) != len)
-		e->run_up = 0;
-	else
-		take_window(e, &window);
+		return;
+	e->run_up = len;
+	take_window(e, &window);
 }
 
 /* On the ret itself, and on fill behind it: who comes to the ret comes to the jump. */
@@ -314,14 +326,34 @@ static void find_pun_at_ret(struct object *object, struct uprobe_exit *e)
 	e->padding = window.jump_len - window.len + window.pun.n_fixed;
 }
 
+/* It is counted there that the return is not seen. */
+static void find_at_jump(struct object *object, struct uprobe_exit *e)
+{
+	struct window window;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	e->can_jump = object_window_at_jump(object, e->foffset, &window, &ignored) == 0;
+	if (e->can_jump)
+		take_window(e, &window);
+}
+
 static void find_jump(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
 {
+	uint8_t one = e->run_up;
+
 	e->jump_due = false;
+	e->run_up = 0;
+	if (e->is_jump) {
+		find_at_jump(object, e);
+		return;
+	}
 	if (find_at_ret(object, e))
-		e->run_up = 0;
-	else if (e->run_up)
-		find_run_up(u, object, e);
-	if (!e->padding && !e->run_up)
+		return;
+	find_run_up(u, object, e, one, false);
+	if (!e->run_up)
+		find_run_up(u, object, e, e->several, true);
+	if (!e->run_up)
 		find_pun_at_ret(object, e);
 }
 

@@ -23,6 +23,8 @@
 static const char why_asked[] = "its first instruction changes what is asked for";
 static const char why_others[] =
 	"another probe there asks for what its first instruction changes";
+static const char why_ret[] =
+	"its return is caught where a jump behind its first instruction would stand";
 static const char why_next[] = "another probe stands behind its first instruction";
 static const char why_beside[] =
 	"it could begin at the first instruction only (--beside-kernel does not want it there)";
@@ -42,6 +44,15 @@ static void set_window(struct uprobe_window *w, const struct window *window)
 	w->n_hops = window->n_hops;
 	w->asks_room = window->asks_room;
 	memcpy(w->hops, window->hops, sizeof(w->hops));
+}
+
+/* Would a breakpoint on a ret be under the jump, and in the way of it? */
+static bool has_ret(const struct window *window)
+{
+	for (size_t i = 1; i < window->n; i++)
+		if (window->insns[i].leave == LEAVE_RET)
+			return true;
+	return false;
 }
 
 static int read_behind(const struct object *object, const struct uprobe *u,
@@ -71,6 +82,7 @@ static const char *find_behind(const struct definitions *defs, const struct defi
 	if (read_behind(p->object, u, &window, w) < 0)
 		return "it cannot be read";
 	set_window(w, &window);
+	w->has_ret = has_ret(&window);
 	w->is_behind = true;
 	return NULL;
 }
@@ -209,12 +221,37 @@ static bool settle_names(struct defined_probe *const *probes, size_t n)
 }
 
 /*
+ * Are returns caught at a ret that is under a jump behind the first instruction, and not under one at it? Short functions have that, as one that gets a
+ * value by two loads.
+ */
+static bool is_on_ret(const struct definitions *defs, struct defined_probe *const *probes,
+		      size_t n)
+{
+	const struct defined_probe *p = probes[0];
+	bool at_rets = false, is_under = false;
+	struct window window;
+	struct ubp_err ignored;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct uprobe *u = probes[i]->uprobe;
+
+		at_rets |= u->kind == PROBE_RETURN && (u->facts.walks_stacks || u->facts.is_go);
+		is_under |= uprobe_behind(u) && u->window.has_ret;
+	}
+	ubp_err_reset(&ignored);
+	return at_rets && is_under && !defs->opt.beside_kernel &&
+	       object_window_first(p->object, p->uprobe->foffset, &window, &ignored) == 0 &&
+	       !has_ret(&window);
+}
+
+/*
  * @n probes at one place are told in the order of their definition, so they have one site. @next:
  * the one behind them, or NULL.
  */
 static int settle_one(const struct definitions *defs, struct defined_probe *const *probes,
 		      size_t n, const struct defined_probe *next)
 {
+	const char *why = why_others;
 	size_t n_behind = 0;
 	bool blocked = false;
 
@@ -224,11 +261,14 @@ static int settle_one(const struct definitions *defs, struct defined_probe *cons
 		n_behind += uprobe_behind(probes[i]->uprobe) != 0;
 		blocked |= next && is_in_the_way(probes[i], next);
 	}
-	if (n_behind == n && !blocked)
+	if (blocked)
+		why = why_next;
+	else if (n_behind && is_on_ret(defs, probes, n))
+		why = why_ret;
+	else if (n_behind == n)
 		return 0;
 	for (size_t i = 0; i < n; i++)
-		if (uprobe_behind(probes[i]->uprobe) &&
-		    find_first(defs, probes[i], blocked ? why_next : why_others) < 0)
+		if (uprobe_behind(probes[i]->uprobe) && find_first(defs, probes[i], why) < 0)
 			return -ENOMEM;
 	return 0;
 }

@@ -48,7 +48,7 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site,
 	moment_begin(hit, &m, t, regs);
 	for (size_t i = 0; i < jump->n_probes; i++) {
 		if (jump->probes[i]->kind == PROBE_RETURN)
-			wants_return |= uprobe_is_on(jump->probes[i]);
+			wants_return |= !jump->ends_at_ret && uprobe_is_on(jump->probes[i]);
 		else if (i >= first && !at_return)
 			record_hit(hit, &m, jump->probes[i], site_probed(site, jump->probes[i]),
 				   0);
@@ -126,6 +126,14 @@ static void record_return(struct hit *hit, struct tracee *t, const struct site *
 	moment_end(hit, &m);
 }
 
+/* Functions are left by a jump, so their returns are not seen. */
+static void count_left(const struct site_jump *jump, size_t first)
+{
+	for (size_t i = first; i < jump->n_probes; i++)
+		if (uprobe_is_on(jump->probes[i]))
+			uprobe_count(&jump->probes[i]->stats.missed[MISSED_TAIL_JUMP]);
+}
+
 /* An unwinder is about to look, at a stack that has something of ours, or may have. */
 static void begin_unwinding(struct tracee *t, const struct site *site, struct ubp_regs *regs)
 {
@@ -176,7 +184,10 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	watches = jump->is_watch ? site->watches : 0;
 	if (watches & WATCH_UNWIND) {
 		begin_unwinding(t, site, regs);
-	} else if (is_return || jump->is_at_ret) {
+	} else if (jump->is_at_jump) {
+		count_left(jump, first);
+	} else if (is_return || jump->is_at_ret ||
+		   (jump->ends_at_ret && jump->probes[first]->kind == PROBE_RETURN)) {
 		regs->r[arch->reg.sp] += jump->detour.ret_below;
 		record_return(hit, t, site, jump, first, regs);
 		regs->r[arch->reg.sp] -= jump->detour.ret_below;
@@ -198,6 +209,22 @@ enum trap_verdict detour_trap(struct hit *hit, const struct held *held, struct u
 	return TRAP_OURS;
 }
 
+/* What a detour carries out of a run-up has made a fault: it is that instruction's own. */
+static bool fault_in_run_up(const struct held *held, struct site *site,
+			    const struct site_jump *jump, uint64_t at, int sig)
+{
+	uint64_t from = jump->copy + jump->detour.entry_at + at, to = site->vaddr + at;
+
+	/* See below. */
+	if (at && at < jump->jump_len &&
+	    (!jump_demote(held, site, "an instruction under the jump made a fault") ||
+	     !held_lasts(held)))
+		return false;
+	hit_correct_fault(sig, held->tid, from, to);
+	(void)ubp_host_set_pc(held->tid, to);
+	return false;
+}
+
 bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 		  const struct site_jump *jump, uint64_t at, int sig)
 {
@@ -208,6 +235,8 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 
 	if (on)
 		return ubp_host_set_pc(tid, on) == 0;
+	if (jump->run_up && at - jump->detour.entry_at < jump->run_up)
+		return fault_in_run_up(held, site, jump, at - jump->detour.entry_at, sig);
 	while (i < jump->n && jump->detour.copy.at[i] != at)
 		i++;
 	if (i == jump->n)

@@ -25,7 +25,6 @@
 #define STACK_ROOM (8ULL << 30)
 #define HEAP_ROOM  (UINT64_C(1) << 36) /* no break comes up to the middle of so much */
 /* Where the place cannot be chosen: who wants more of the break than that maps memory instead. */
-#define HEAP_LEAST     0x10000000ULL
 #define BREAK_START    0x40000000ULL /* so far behind the program the break begins at most */
 #define STACK_LEAST    0x40000000ULL
 #define STAT_START_BRK 47 /* of /proc/PID/stat */
@@ -311,8 +310,9 @@ uint64_t maps_find_gap(const struct maps *maps, uint64_t lo, uint64_t hi, uint64
 	return best;
 }
 
-/* The heap, or where it will be, and so much behind it that it hardly comes further. @pid: 0, or whose mappings these are. */
-static void find_break(const struct maps *maps, pid_t pid, uint64_t *ret_from, uint64_t *ret_to)
+/* The heap, or where it will be, and @behind bytes more. @pid: 0, or whose mappings these are. */
+static void find_break(const struct maps *maps, pid_t pid, uint64_t behind, uint64_t *ret_from,
+		       uint64_t *ret_to)
 {
 	const struct mapping *first = NULL;
 	uint64_t start = pid ? break_start(pid) : 0, lo, hi;
@@ -323,7 +323,7 @@ static void find_break(const struct maps *maps, pid_t pid, uint64_t *ret_from, u
 
 		if (strcmp(m->path, "[heap]") == 0) {
 			*ret_from = m->start;
-			*ret_to = m->end + HEAP_LEAST;
+			*ret_to = m->end + behind;
 			return;
 		}
 		if (!first && m->ino)
@@ -331,11 +331,11 @@ static void find_break(const struct maps *maps, pid_t pid, uint64_t *ret_from, u
 	}
 	if (start) {
 		*ret_from = start;
-		*ret_to = start + HEAP_LEAST;
+		*ret_to = start + behind;
 	} else if (first) {
 		maps_file_extent(maps, first, &lo, &hi);
 		*ret_from = hi;
-		*ret_to = hi + BREAK_START + HEAP_LEAST;
+		*ret_to = hi + BREAK_START + behind;
 	}
 }
 
@@ -347,12 +347,12 @@ static uint64_t fit(uint64_t from, uint64_t to, uint64_t low, uint64_t high, uin
 	return at <= high && at < to && to - at >= len ? at : 0;
 }
 
-uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t low, uint64_t high,
-			  uint64_t len)
+uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t behind, uint64_t low,
+			  uint64_t high, uint64_t len)
 {
 	uint64_t no_from, no_to, found = 0;
 
-	find_break(maps, pid, &no_from, &no_to);
+	find_break(maps, pid, behind, &no_from, &no_to);
 	for (size_t i = 0; i < maps->n && !found; i++) {
 		const struct mapping *above = &maps->v[i];
 		/* A page between it and its neighbours. */

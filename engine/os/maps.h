@@ -54,10 +54,13 @@ bool maps_has_file(const struct maps *maps, uint64_t dev, uint64_t ino);
 
 /*
  * The lowest of [low, high], all multiples of the page size, that @len free bytes begin at, with a page around them: far enough
- * from the heap and the stack that these hardly come there. @pid: whose mappings these are; 0: that is not known. 0: there is none.
+ * from the heap and the stack that these hardly come there. @pid: whose mappings these are; 0: that is not known. @behind: bytes that are left to a heap
+ * that grows. 0: there is none.
  */
-uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t low, uint64_t high,
-			  uint64_t len);
+uint64_t maps_find_within(const struct maps *maps, pid_t pid, uint64_t behind, uint64_t low,
+			  uint64_t high, uint64_t len);
+/* So far behind it a heap hardly comes. */
+#define MAPS_BEHIND_HEAP 0x10000000ULL
 
 /* From where to where is its file mapped around mapping @m, without a gap? */
 void maps_file_extent(const struct maps *maps, const struct mapping *m, uint64_t *ret_lo,

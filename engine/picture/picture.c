@@ -214,6 +214,7 @@ int picture_add(struct picture *p, const struct spec_probe *probe,
 void picture_host(struct picture *p, const char *host)
 {
 	p->host = host;
+	calls_set_host(p->pairs, host);
 }
 
 void picture_lost(struct picture *p, uint64_t n)

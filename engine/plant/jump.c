@@ -72,8 +72,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 		return "more probes than a detour has room for";
 	if (site->watches && !bell_is_probed(site))
 		return "ubp itself watches this place";
-	if (site->n_exits)
-		return "returns are caught here";
+	if (site->n_exits && ends_at_ret_why_not(site))
+		return ends_at_ret_why_not(site);
 	for (size_t i = 0; i < site->n_probes; i++) {
 		const struct uprobe *probe = site->probes[i];
 
@@ -311,7 +311,7 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 
 		/* A bell, and a run-up, stands on an instruction that is as long as a jump; and who has returns caught is not let go of. */
 		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up &&
-		    !jump_is_at_ret(site))
+		    !site->n_exits)
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;

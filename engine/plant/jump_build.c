@@ -106,11 +106,25 @@ static int find_window(const struct space *space, struct mem_view *view,
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
+/* What tells that a function was left: a record without a return address, of which nobody asks more. */
+static size_t fill_left(const struct site *site, struct detour_probe *probes)
+{
+	static const struct fetch_program nothing;
+
+	for (size_t i = 0; i < site->n_exits; i++)
+		probes[i] = (struct detour_probe){ .number = site->exits[i].probe->number,
+						   .kind = PROBE_ENTRY,
+						   .program = &nothing };
+	return site->n_exits;
+}
+
 static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
 			  struct detour_probe *probes)
 {
 	size_t n = jump_n_recorded(site);
 
+	if (jump_is_at_jump(site))
+		return fill_left(site, probes);
 	for (size_t i = 0; i < n; i++) {
 		const struct uprobe *u = jump_recorded(site, i);
 		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
@@ -171,7 +185,7 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	uint64_t entry = jump->copy + jump->detour.entry_at;
 	int rc;
 
-	jump->hop_at = hop_is_needed(site) || (!jump->is_at_ret &&
+	jump->hop_at = hop_is_needed(site) || (!site->n_exits && !jump->is_at_ret &&
 					       mirror_choose(ps, arch, window, site))
 			       ? site->hop.vaddr
 			       : 0;
@@ -218,14 +232,20 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 {
 	int rc;
 
-	if (site->run_up || jump_is_at_ret(site)) {
+	if (jump_is_at_jump(site)) {
+		rc = b->space->arch->jump.find(site->insn.bytes, site->insn.len, 0, site->vaddr,
+					       &run_up->jumped, err);
+	} else if (site->run_up || jump_is_at_ret(site)) {
 		plan->window = &run_up->ret;
 		plan->run_up = &run_up->before;
 		plan->lead = &run_up->lead;
-		plan->code_len = 0;
+		plan->code.len = 0;
 		rc = run_up_find(b->space, &b->view, site, run_up, err);
 	} else {
 		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
+		run_up->before = (struct window){ 0 };
+		if (jump_ends_at_ret(site))
+			run_up_take_ret(run_up, &site->insn);
 	}
 	run_up->ret.asks_room = run_up->jumped.asks_room = jump_asks_room(site);
 	return rc;
@@ -239,7 +259,24 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 	jump->claims = jump->is_watch || plan->claim;
 	jump->len = (uint32_t)jump->detour.len;
 	jump->is_at_ret = plan->run_up != NULL;
+	jump->ends_at_ret = plan->then != NULL;
+	jump->is_at_jump = jump_is_at_jump(site);
 	jump->run_up = site->run_up;
+}
+
+/* Of a function of one ret: its returns come behind what is at its entry. */
+static void plan_then(const struct site *site, const struct run_up *run_up,
+		      struct detour_plan *plan, struct detour_plan *then)
+{
+	*then = *plan;
+	then->window = &run_up->ret;
+	then->run_up = &run_up->before;
+	then->lead = &run_up->lead;
+	then->code.len = 0;
+	then->probes += site->n_probes;
+	then->n_probes = site->n_exits;
+	plan->n_probes = site->n_probes;
+	plan->then = then;
 }
 
 static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
@@ -254,7 +291,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	const struct window *window = &run_up.jumped;
 	bool is_watch = jump_n_recorded(site) == 0;
 	const struct hijack_place hijacks = hijack_place(ps);
-	struct detour_plan plan = {
+	struct detour_plan then, plan = {
 		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),
 		.lead = site->n_probes && uprobe_behind(site->probes[0])
 				? &site->probes[0]->window.lead
@@ -269,12 +306,11 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = window,
-		.code = code,
-		.code_len = mem_view_peek(&b->view, site->vaddr, code, sizeof(code)),
+		.code = { code, mem_view_peek(&b->view, site->vaddr, code, sizeof(code)) },
 		.probes = probes,
 		.lossless = plant->opt.lossless || counts(site),
 		.count_dropped = plant->opt.count_dropped,
-		.frames = frames_of(plant, site),
+		.frames = jump_is_at_jump(site) ? 0 : frames_of(plant, site),
 		.trampoline = returns_trampoline(ps),
 		.hijacks = hijacks.table,
 		.hijacks_mask = hijacks.mask,
@@ -296,6 +332,8 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 		return ubp_fail(err, ENOMEM, "out of memory");
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
+	if (jump_ends_at_ret(site))
+		plan_then(site, &run_up, &plan, &then);
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;

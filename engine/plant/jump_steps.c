@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/arch.h"
+#include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/plant/area.h"
 #include "engine/plant/bell.h"
@@ -14,6 +15,7 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
@@ -33,7 +35,7 @@ static const char why_not_written[] = "it could not be written";
 enum step { STEP_HOP, STEP_BREAK, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
 /*
- * A run-up (run_up.h) gets its breakpoint in STEP_BREAK.
+ * A run-up (run_up.h) gets its breakpoint in STEP_BREAK; one whose jump takes several instructions, before sleepers are looked at, as other sites have theirs.
  *
  * A bell in front of a call (bell.h) has no breakpoint. It stands on one instruction, so it is written all at once, in the
  * last step, as it is taken out.
@@ -87,7 +89,7 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 		/* One instruction leads behind the jump by itself. */
 		if (jump->n == 1)
 			return true;
-		arch->slot.build_jump(site->slot, jump->copy, &slot);
+		arch->slot.build_jump(site->slot, jump_instead(jump, 0), &slot);
 		return write_bytes(space, &edits->slots, site->slot, slot.code, slot.len);
 	case STEP_TAIL:
 		/* It may be as long as a breakpoint. */
@@ -99,6 +101,12 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 				   bell_is_call(site) ? jump->jump_len : n);
 	}
 	return false;
+}
+
+/* Is it for a run-up, on several instructions of that? */
+static bool is_several(const struct site_jump *jump)
+{
+	return jump->run_up && jump->n > 1;
 }
 
 /* Does the site's instruction stand there? */
@@ -128,7 +136,8 @@ static bool is_ready(const struct space *space, struct page_edit *edit,
 	/* No step of this kind changes code of the program: the next one looks at it. */
 	if (step == STEP_HOP && !try->jump->run_up && (!try->jump->hop_at || site->hop.is_own))
 		return bell_is_call(site) || site->planted;
-	if (bell_is_call(site) || (try->jump->run_up && step <= STEP_BREAK))
+	if (bell_is_call(site) ||
+	    (try->jump->run_up && !is_several(try->jump) && step <= STEP_BREAK))
 		return is_untouched(space, edit, site);
 	if (step == STEP_HOP && !site->planted)
 		return false;
@@ -154,12 +163,16 @@ static bool take_back(const struct space *space, const struct site *site,
  */
 static void give_up(const struct space *space, struct jump_try *try, const char *why)
 {
-	const struct site *site = try->site;
+	struct site *site = try->site;
 	struct site_jump *jump = try->jump;
 
 	jump->is_begun |= try->writing.is_begun;
 	if (!jump->is_begun || plant_site_at(space, site->vaddr) != site ||
 	    take_back(space, site, jump)) {
+		if (jump->is_begun && jump->run_up) {
+			site->planted = false;
+			site->rests = site->run_up != 0;
+		}
 		jump->is_begun = false;
 		jump_put_off(space->plant, try, why);
 		return;
@@ -185,7 +198,7 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 		return !jump->run_up || (mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
 					 memcmp(now, arch->swbp.code, n) == 0);
 	case STEP_SLOT:
-		arch->slot.build_jump(try->site->slot, jump->copy, &code);
+		arch->slot.build_jump(try->site->slot, jump_instead(jump, 0), &code);
 		return jump->n == 1 ||
 		       (mem_peek(&space->mem, try->site->slot, now, code.len) == code.len &&
 			memcmp(now, code.code, code.len) == 0);
@@ -344,10 +357,36 @@ static bool is_hop_written(struct mem_view *view, const struct jump_try *try)
 		memcmp(now, try->jump->hop, UBP_HOP_LEN) == 0);
 }
 
+/*
+ * From then on nobody comes into them but by a stop, as into other windows. What hits such a breakpoint is told at the ret.
+ */
+static void break_run_ups(const struct space *space, struct jump_batch *batch)
+{
+	struct ubp_err ignored;
+
+	for (size_t i = 0; i < batch->n; i++) {
+		struct jump_try *try = &batch->tries[i];
+		struct site *site = try->site;
+		uint8_t now[UBP_INSN_MAX];
+		size_t n = site->insn.len;
+
+		if (!try->jump || !is_several(try->jump) || site->planted)
+			continue;
+		ubp_err_reset(&ignored);
+		if (mem_peek(&space->mem, site->vaddr, now, n) == n &&
+		    memcmp(now, site->insn.bytes, n) == 0 &&
+		    site_plant(space, 0, site, &ignored) == 0)
+			site->rests = false;
+		else
+			jump_put_off(space->plant, try, why_not_written);
+	}
+}
+
 void jump_get_ready(const struct space *space, struct jump_batch *batch)
 {
 	struct mem_view view = { .mem = &space->mem };
 
+	break_run_ups(space, batch);
 	for (size_t i = 0; i < batch->n; i++)
 		batch->tries[i].writing =
 			(struct jump_writing){ .is_common = is_common(&batch->tries[i]) };

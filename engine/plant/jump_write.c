@@ -125,14 +125,12 @@ static uint64_t in_copy(const struct jump_try *try, uint64_t pc)
 	const struct site_jump *jump = try->jump;
 
 	if (pc == site->slot)
-		return jump->copy + jump->detour.copy.at[0];
+		return jump_instead(jump, 0);
 	if (site->code.done_at < site->code.len && pc == site->slot + site->code.done_at)
-		return jump->n > 1 || site->insn.leave == LEAVE_NOT
-			       ? jump->copy + jump->detour.copy.at[1]
-			       : 0;
+		return jump->n > 1 || site->insn.leave == LEAVE_NOT ? jump_instead(jump, 1) : 0;
 	for (size_t i = 1; i < jump->n; i++)
 		if (pc == site->vaddr + jump->from[i])
-			return jump->copy + jump->detour.copy.at[i];
+			return jump_instead(jump, i);
 	return 0;
 }
 

@@ -17,6 +17,7 @@
 #include "engine/base/page.h"
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
+#include "engine/plant/hooks.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/neighbour.h"
 #include "engine/space/jump_part.h"
@@ -126,29 +127,45 @@ static uint64_t take_in(const struct held *held, struct area *area, const struct
 	return vaddr;
 }
 
+/* Go's runtime has no heap of this kind; what C code has in such a program goes elsewhere when it can grow no further. */
+#define BEHIND_HEAP_GO 0x1000000ULL
+
+/* What a process is left behind its heap. */
+static uint64_t behind_heap(struct plant *plant, const struct held *held,
+			    const struct maps *maps)
+{
+	return hooks_is_go(plant, &held->t->process->space->cost, held->tid, maps)
+		       ? BEHIND_HEAP_GO
+		       : MAPS_BEHIND_HEAP;
+}
+
 /* Where memory is free for an area whose slots behind @left_out bytes of them are in the range. 0: nowhere. */
-static uint64_t find_gap(const struct held *held, struct maps *maps, const struct range *r,
-			 const struct guard_head *head, uint64_t left_out)
+static uint64_t find_gap(struct plant *plant, const struct held *held, struct maps *maps,
+			 const struct range *r, const struct guard_head *head,
+			 uint64_t left_out)
 {
 	uint64_t low = r->low / PAGE * PAGE, high = r->high / PAGE * PAGE;
 	uint64_t in_front = head->used + left_out;
 
 	if (high < in_front)
 		return 0;
-	return maps_find_within(maps, held->tid, low > in_front ? low - in_front : 0,
-				high - in_front, head->len);
+	return maps_find_within(maps, held->tid, behind_heap(plant, held, maps),
+				low > in_front ? low - in_front : 0, high - in_front,
+				head->len);
 }
 
 /*
  * Sites are seen to in the order of their addresses, and the ranges of jumps that are followed by the same byte are 16 MiB: at the end of one's
  * range an area serves all that come behind it.
  */
-static uint64_t find_shared_gap(const struct held *held, struct maps *maps,
+static uint64_t find_shared_gap(struct plant *plant, const struct held *held, struct maps *maps,
 				const struct range *r, const struct guard_head *head)
 {
 	struct range end = { r->high - 4 * AREA_LEN, r->high - AREA_LEN };
 
-	return r->high - r->low > 4 * AREA_LEN ? find_gap(held, maps, &end, head, LEFT_OUT) : 0;
+	return r->high - r->low > 4 * AREA_LEN
+		       ? find_gap(plant, held, maps, &end, head, LEFT_OUT)
+		       : 0;
 }
 
 /* An area that has slots in the range. */
@@ -166,12 +183,12 @@ static int make_area(struct plant *plant, const struct held *held, struct maps *
 	if (ps->jump->n_pun_areas >= AREAS_MAX || maps->n > MAPPINGS_MAX ||
 	    area_is_too_much(ps, &head) || !ps->stub)
 		return -ENOSPC;
-	hint = find_shared_gap(held, maps, r, &head);
+	hint = find_shared_gap(plant, held, maps, r, &head);
 	if (!hint)
-		hint = find_gap(held, maps, r, &head, LEFT_OUT);
+		hint = find_gap(plant, held, maps, r, &head, LEFT_OUT);
 	if (!hint) {
 		head = area_lay_out((struct area_room){ 0 });
-		hint = find_gap(held, maps, r, &head, 0);
+		hint = find_gap(plant, held, maps, r, &head, 0);
 	}
 	if (!hint)
 		return -ERANGE;

@@ -113,11 +113,31 @@ bool at_ret_becomes_hot(const struct site *site)
 	return e && is_for_hot(e);
 }
 
+/* Of a jump to another function: what is counted there is a return that is not seen, whatever is asked of those that are. */
+static const char *at_jump_why_not(const struct plant_space *ps, const struct place *at)
+{
+	const struct site *site = at->sites[at->i];
+	const struct uprobe_exit *e = jump_exit(site);
+
+	if (!e || !e->can_jump || site->insn.leave != LEAVE_JUMP ||
+	    site->n_exits > UBP_DETOUR_PROBES)
+		return "no room for a jump where the function is left by one";
+	for (size_t i = 0; i < site->n_exits; i++) {
+		const struct uprobe *probe = site->exits[i].probe;
+
+		if (!site->exits[i].is_jump || probe->at_hit.tally || probe->at_hit.sample)
+			return "more than that a function is left is told there";
+	}
+	return neighbour_at(ps, at, site->insn.len);
+}
+
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 {
 	const struct site *site = at->sites[at->i];
 	const struct uprobe_exit *e = jump_exit(site);
 
+	if (jump_is_at_jump(site))
+		return at_jump_why_not(ps, at);
 	if (!e || !e->padding)
 		return "no room for a jump at the ret instruction";
 	if (is_for_hot(e) && stops_at(site) < HOT)
@@ -132,16 +152,40 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
 }
 
+/* Is it by its own ret that the function at @vaddr, which begins with a lead perhaps, is left? */
+static bool is_own_ret(const struct site *site, const struct site_exit *e, uint64_t vaddr)
+{
+	return !e->is_jump && e->func_vaddr == vaddr && site_probed(site, e->probe) == vaddr;
+}
+
+const char *ends_at_ret_why_not(const struct site *site)
+{
+	if (site->insn.leave != LEAVE_RET || site->watches ||
+	    jump_n_recorded(site) > UBP_DETOUR_PROBES)
+		return "returns are caught here";
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (!is_own_ret(site, &site->exits[i], site_probed(site, site->probes[0])))
+			return "several functions are left by the ret instruction";
+	for (size_t i = 0; i < site->n_probes; i++)
+		if (site->probes[i]->kind == PROBE_RETURN)
+			return "returns are caught here";
+	return NULL;
+}
+
 static int find_before(const struct ubp_arch *arch, const uint8_t *code,
 		       const struct site *site, struct window *before, struct ubp_err *err)
 {
+	const struct uprobe_exit *e = jump_exit(site);
+	bool (*runs)(const struct displaced_insn *insn) =
+		e && e->may_fault ? arch->jump.runs_or_faults : arch->jump.runs_anywhere;
+
 	while (before->len < site->run_up) {
 		struct displaced_insn *insn = &before->insns[before->n];
 
 		if (before->n == UBP_WINDOW_INSNS ||
 		    arch->insn.analyze(code + before->len, (size_t)site->run_up - before->len,
 				       site->vaddr + before->len, insn, err) < 0 ||
-		    !arch->jump.runs_anywhere(insn))
+		    !runs(insn))
 			return ubp_fail(
 				err, EBUSY,
 				"what is in front of the ret is not what the file has there");
@@ -172,7 +216,7 @@ static int find_jumped(const struct ubp_arch *arch, const uint8_t *code,
 {
 	if (site->hop.pun.n_fixed)
 		return find_punned(arch, code, site->run_up, site, jumped, err);
-	return arch->jump.find(code, site->insn.len, 0, site->vaddr, jumped, err);
+	return arch->jump.find(code, site->run_up, 0, site->vaddr, jumped, err);
 }
 
 /* What is behind a ret must be fill, in memory, too. */
@@ -214,9 +258,14 @@ int run_up_find(const struct space *space, struct mem_view *view, const struct s
 		rc = find_at_ret(arch, view, site, &r->jumped, err);
 	if (rc < 0)
 		return rc;
-	r->ret = (struct window){
-		.insns = { ret->insn }, .n = 1, .len = ret->insn.len, .jump_len = ret->insn.len
-	};
-	r->lead.sp_down = ret->insn.ret_pops;
+	run_up_take_ret(r, &ret->insn);
 	return 0;
+}
+
+void run_up_take_ret(struct run_up *r, const struct displaced_insn *ret)
+{
+	r->ret = (struct window){
+		.insns = { *ret }, .n = 1, .len = ret->len, .jump_len = ret->len
+	};
+	r->lead = (struct lead){ .sp_down = ret->ret_pops };
 }

@@ -44,6 +44,9 @@ struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr);
 /* Why the run-up at @at gets no jump, words that stay; or NULL. */
 const char *run_up_why_not(const struct plant_space *ps, const struct place *at);
 
+/* Why entries and returns of the function of one ret at @site are caught by no jump; NULL: as far as these tell, they may be. */
+const char *ends_at_ret_why_not(const struct site *site);
+
 /* The same of a ret that is to get one itself. */
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at);
 
@@ -57,6 +60,9 @@ struct run_up {
 	struct lead
 		lead; /* what the ret does to the stack pointer, as detour_plan.run_up wants it */
 };
+
+/* Its .ret and .lead, of the ret. */
+void run_up_take_ret(struct run_up *r, const struct displaced_insn *ret);
 
 /* All of @site's, a run-up or a ret, from memory. 0 or -errno. */
 int run_up_find(const struct space *space, struct mem_view *view, const struct site *site,

@@ -208,6 +208,7 @@ static bool fill_probe(const json_t *json, struct spec_probe *probe, uint64_t *r
 	probe->offset = (uint64_t)json_integer_value(json_object_get(json, "offset"));
 	probe->auto_event = json_is_true(json_object_get(json, "auto"));
 	probe->is_resolved = true;
+	probe->takes_units = true;
 	probe->fixed_size = fixed;
 	probe->path = strdup(path);
 	probe->args = calloc(n + 1, sizeof(*probe->args));

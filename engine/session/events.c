@@ -395,7 +395,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		.missed_thread = load(&u->missed[MISSED_THREAD]),
 		.missed_exited = load(&u->missed[MISSED_EXITED]),
 		.missed_no_room = load(&u->missed[MISSED_NO_ROOM]),
-		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]),
+		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]) + load(&u->ring_missed),
 		.missed_kernel = load(&u->missed[MISSED_KERNEL]),
 		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
 		.jumped = __atomic_load_n(&u->jumped, __ATOMIC_RELAXED),
@@ -423,6 +423,7 @@ void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_sta
 		ret_stats->stops[why] = load(&u->stops[why]);
 	for (unsigned why = 0; why < MISSED_N; why++)
 		ret_stats->missed += load(&u->missed[why]);
+	ret_stats->missed += load(&u->ring_missed);
 	rings_add_stats(s, i, ret_stats);
 }
 

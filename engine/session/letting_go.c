@@ -265,7 +265,7 @@ static void tell_in_vain(struct ubp_session *s, const struct process *p)
 	session_warn(
 		s,
 		"process %d could not be traced again in time when it asked for that: what it "
-		"loaded, executed or forked then may have been missed",
+		"loaded, executed, forked or counted then may have been missed",
 		(int)p->pid);
 	p->probes->rang_in_vain = true;
 }

@@ -9,8 +9,10 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/recording/frame_json.h"
 #include "engine/recording/merge.h"
+#include "engine/session/choice.h"
 #include "engine/session/event.h"
 #include "engine/session/sink.h"
 #include "engine/sink/value.h"
@@ -19,6 +21,8 @@ struct ubp_recording {
 	struct recording_merge *merge;
 	struct event_texts texts;
 	struct sink_resolver resolver;
+	struct choice choice;
+	bool is_over; /* no later event is wanted */
 };
 
 static size_t resolve(void *ctx, const struct event_record *record, size_t i,
@@ -87,6 +91,7 @@ void ubp_recording_free(struct ubp_recording *r)
 	if (!r)
 		return;
 	recording_merge_free(r->merge);
+	choice_free(&r->choice);
 	sink_buf_free(&r->texts.line);
 	sink_buf_free(&r->texts.arg);
 	free(r);
@@ -99,16 +104,52 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 	int n = 0, rc = 0;
 
 	ubp_err_reset(err);
-	while (n < most && (rc = recording_merge_next(r->merge, &event.record, err)) > 0) {
+	while (n < most && !r->is_over &&
+	       (rc = recording_merge_next(r->merge, &event.record, err)) > 0) {
 		event.spec = event.record->kind == EVENT_HIT
 				     ? recording_merge_probe(r->merge, event.record->probe)
 				     : NULL;
 		event.host = recording_merge_host(r->merge);
 		event.weight = recording_merge_weight(r->merge);
-		fn(ctx, &event);
-		n++;
+		switch (choice_asks(&r->choice, event.spec, event.record)) {
+		case CHOICE_YES:
+			fn(ctx, &event);
+			n++;
+			break;
+		case CHOICE_LATE:
+			r->is_over = true;
+			break;
+		case CHOICE_NO:
+			break;
+		}
 	}
 	return rc < 0 ? rc : n;
+}
+
+int ubp_recording_choose(struct ubp_recording *r, const char *event, const char *filter,
+			 struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	return choice_add(&r->choice, &r->texts.probes, event, filter, err);
+}
+
+int ubp_recording_choose_pids(struct ubp_recording *r, const pid_t *pids, size_t n,
+			      struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	for (size_t i = 0; i < n; i++) {
+		if (VEC_FIT(r->choice.pids, r->choice.n_pids + 1) < 0)
+			return ubp_fail(err, ENOMEM, "out of memory");
+		r->choice.pids[r->choice.n_pids++] = pids[i];
+	}
+	return 0;
+}
+
+void ubp_recording_choose_time(struct ubp_recording *r, const struct ubp_recording_time *from,
+			       const struct ubp_recording_time *to)
+{
+	r->choice.from = *from;
+	r->choice.to = *to;
 }
 
 int ubp_recording_sink(struct ubp_recording *r, const struct ubp_sink_options *options,

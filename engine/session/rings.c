@@ -48,6 +48,11 @@ int rings_init(struct ubp_session *s, struct ubp_err *err)
 
 bool rings_count(struct uprobe *probe, const struct event_record *record)
 {
+	/* Its function was left by a jump to another one. */
+	if (record->kind == EVENT_HIT && probe->kind == PROBE_RETURN && !record->func) {
+		uprobe_count(&probe->stats.ring_missed);
+		return false;
+	}
 	uprobe_count(&probe->stats.ring_hits);
 	if (probe->filter && !filter_match(probe->filter, record))
 		return false;

@@ -33,6 +33,11 @@ bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
 		.name = kind->name,
 		.is_data = kind->is_data,
 		.has_header = kind->has_header,
+		.is_binary = kind->is_binary,
+		.is_whole = kind->is_whole,
+		.file = kind->file,
+		.file_beside = kind->file_beside,
+		.can_diff = kind->diff != NULL,
 		.needs_stack = kind->needs_stack,
 	};
 	return true;
@@ -177,6 +182,24 @@ const char *ubp_sink_end(struct ubp_sink *sink, size_t *ret_len)
 	sink->text.len = 0;
 	sink_end(sink->sink, &sink->text);
 	return given(sink, ret_len);
+}
+
+const char *ubp_sink_beside(struct ubp_sink *sink, size_t *ret_len)
+{
+	sink->text.len = 0;
+	if (sink->sink->kind->beside)
+		sink->sink->kind->beside(sink->sink, &sink->text);
+	return given(sink, ret_len);
+}
+
+const char *ubp_sink_diff(struct ubp_sink *old, struct ubp_sink *new_sink, size_t *ret_len)
+{
+	const struct sink_kind *kind = new_sink->sink->kind;
+
+	new_sink->text.len = 0;
+	if (kind->diff && old->sink->kind == kind)
+		kind->diff(old->sink, new_sink->sink, &new_sink->text);
+	return given(new_sink, ret_len);
 }
 
 uint64_t ubp_sink_untold(const struct ubp_sink *sink)

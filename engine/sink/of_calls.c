@@ -3,8 +3,11 @@
 
 #include "engine/sink/of_calls.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "engine/base/hash.h"
 
 static struct calls *make_calls(struct sink *sink, calls_fn *fn)
 {
@@ -27,6 +30,8 @@ enum calls_record sink_calls_add(struct sink *sink, struct calls **calls, calls_
 
 	if (!*calls)
 		*calls = make_calls(sink, fn);
+	if (*calls)
+		calls_set_host(*calls, sink->host);
 	rc = *calls ? calls_add(*calls, probe, record) : -1;
 	if (rc >= 0)
 		return (enum calls_record)rc;
@@ -42,28 +47,58 @@ void sink_calls_lost(struct calls *calls, uint64_t n)
 		(void)calls_add(calls, NULL, &gap);
 }
 
-static uint64_t key_of(const struct event_record *record)
+static void take_host(struct sink_threads *threads, const char *host)
 {
-	return (uint64_t)(uint32_t)record->pid << 32 | (uint32_t)record->tid;
+	uintptr_t n = threads->hosts.n + 1;
+	void *known;
+
+	if (host == threads->host)
+		return;
+	threads->host = host;
+	threads->add = 0;
+	if (!host)
+		return;
+	known = map_get(&threads->hosts, hash_text(1, host));
+	if (n > SINK_HOSTS_MAX)
+		n = SINK_HOSTS_MAX;
+	if (known)
+		n = (uintptr_t)known;
+	else
+		(void)map_put(&threads->hosts, hash_text(1, host), (void *)n);
+	threads->add = (int32_t)n * SINK_HOST_PIDS;
 }
 
-enum sink_thread_news sink_threads_see(struct sink_threads *threads,
+enum sink_thread_news sink_threads_see(struct sink_threads *threads, const char *host,
 				       const struct event_record *record)
 {
-	char *name = map_get(&threads->names, key_of(record));
-	bool is_new = !name;
+	bool is_new;
+	uint64_t key;
+	char *name;
 
+	take_host(threads, host);
+	key = (uint64_t)(uint32_t)sink_threads_id(threads, record->pid) << 32 |
+	      (uint32_t)sink_threads_id(threads, record->tid);
+	name = map_get(&threads->names, key);
+	is_new = !name;
 	if (name && strncmp(name, record->comm, sizeof(record->comm)) == 0)
 		return SINK_THREAD_KNOWN;
 	if (is_new)
 		name = malloc(sizeof(record->comm));
-	if (is_new && name && map_put(&threads->names, key_of(record), name) < 0) {
+	if (is_new && name && map_put(&threads->names, key, name) < 0) {
 		free(name);
 		name = NULL;
 	}
 	if (name)
 		memcpy(name, record->comm, sizeof(record->comm));
 	return is_new ? SINK_THREAD_NEW : SINK_THREAD_NAMED;
+}
+
+size_t sink_threads_name(char name[SINK_THREAD_NAME_MAX], const char *host,
+			 const struct event_record *record)
+{
+	return (size_t)snprintf(name, SINK_THREAD_NAME_MAX, "%.*s%s%.*s",
+				SINK_THREAD_NAME_MAX / 2, host ? host : "", host ? ": " : "",
+				(int)strnlen(record->comm, sizeof(record->comm)), record->comm);
 }
 
 void sink_threads_free(struct sink_threads *threads)
@@ -74,4 +109,5 @@ void sink_threads_free(struct sink_threads *threads)
 	while (map_next(&threads->names, &pos, NULL, &name))
 		free(name);
 	map_free(&threads->names);
+	map_free(&threads->hosts);
 }

@@ -21,9 +21,18 @@ enum calls_record sink_calls_add(struct sink *sink, struct calls **calls, calls_
 /* The same for @n lost events that no record tells of. */
 void sink_calls_lost(struct calls *calls, uint64_t n);
 
-/* Names of threads, as the records had them last. Zero-initialise. */
+/*
+ * Names of threads, as the records had them last. Zero-initialise. Where there are several hosts their processes get numbers that differ: a
+ * host's own, from 1, times SINK_HOST_PIDS, is added to its process and thread ids.
+ */
+#define SINK_HOST_PIDS (1 << 22)
+#define SINK_HOSTS_MAX 511 /* what comes behind these is with the last one */
+
 struct sink_threads {
 	struct map names; /* by pid and tid */
+	struct map hosts; /* by name's hash: number */
+	const char *host; /* the last one */
+	int32_t add;      /* what is added for it */
 };
 
 enum sink_thread_news {
@@ -32,9 +41,19 @@ enum sink_thread_news {
 	SINK_THREAD_NEW,
 };
 
-/* What a record tells of its thread. */
-enum sink_thread_news sink_threads_see(struct sink_threads *threads,
+/* Any id may stand in a recording. */
+static inline int32_t sink_threads_id(const struct sink_threads *threads, int32_t id)
+{
+	return (int32_t)((uint32_t)id + (uint32_t)threads->add);
+}
+
+/* What a record of @host (sink.host) tells of its thread. Sets .add. */
+enum sink_thread_news sink_threads_see(struct sink_threads *threads, const char *host,
 				       const struct event_record *record);
+/* What it is called: "host: comm", or "comm"; bytes as they were recorded. */
+#define SINK_THREAD_NAME_MAX 256
+size_t sink_threads_name(char name[SINK_THREAD_NAME_MAX], const char *host,
+			 const struct event_record *record);
 void sink_threads_free(struct sink_threads *threads);
 
 #endif

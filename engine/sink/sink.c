@@ -6,8 +6,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct sink_kind *const kinds[] = { &sink_text, &sink_json, &sink_folded, &sink_otlp,
-						 &sink_html, &sink_flame, &sink_heat };
+static const struct sink_kind *const kinds[] = { &sink_text,  &sink_json,       &sink_folded,
+						 &sink_otlp,  &sink_html,       &sink_flame,
+						 &sink_heat,  &sink_csv,        &sink_chrome,
+						 &sink_stats, &sink_stats_json, &sink_perfetto,
+						 &sink_pprof, &sink_ctf };
 
 const struct sink_kind *sink_kind_find(const char *name)
 {

@@ -31,10 +31,11 @@ struct sink_options {
 	const struct sink_resolver *resolver; /* names for stacks; NULL: addresses */
 	const struct sink_probes *probes; /* to be asked when the first record comes; or NULL */
 	const struct picture_about *about; /* where the trace comes from; or NULL */
-	const char *service; /* what its processes are called as services; NULL: by their names */
-	bool escape;                       /* what is printed raw else: see sink_text_options */
-	bool header;                       /* a line or more in front, where there are any */
-	unsigned n_cpus;                   /* for that header */
+	const char
+		*service; /* what its processes are called as services; NULL: by their names */
+	bool escape;      /* what is printed raw else: see sink_text_options */
+	bool header;      /* a line or more in front, where there are any */
+	unsigned n_cpus;  /* for that header */
 };
 
 /* One trace that is printed. A way that keeps more begins a structure of its own with it. */
@@ -54,6 +55,10 @@ struct sink {
 struct sink_kind {
 	const char *name; /* as users choose it: "json" */
 	bool is_data;     /* for programs: no banner may stand in it */
+	bool is_binary;   /* not for terminals */
+	bool is_whole; /* what it gives is one thing: nothing can be appended, or be left out */
+	/* It is a folder: what all functions give goes into this file there, and what beside() gives into another. NULL: it is one file. */
+	const char *file, *file_beside;
 	bool has_header;  /* sink_options.header means something */
 	bool needs_stack; /* without stacks it prints nothing */
 	size_t size;      /* of the structure that begins with struct sink */
@@ -66,11 +71,16 @@ struct sink_kind {
 	/* What waits to be written with others, though it is not much. */
 	void (*flush)(struct sink *sink, struct sink_buf *to);
 	void (*end)(struct sink *sink, struct sink_buf *to);
+	void (*beside)(struct sink *sink,
+		       struct sink_buf *to); /* behind end(); NULL: nothing */
+	/* How two traces differ, of which all has come, and end() was called; NULL: this way has no answer. */
+	void (*diff)(struct sink *old, struct sink *new, struct sink_buf *to);
 	void (*free)(struct sink *sink); /* what the structure owns; NULL: nothing */
 };
 
 extern const struct sink_kind sink_text, sink_json, sink_folded, sink_otlp, sink_html,
-	sink_flame, sink_heat;
+	sink_flame, sink_heat, sink_csv, sink_chrome, sink_stats, sink_stats_json,
+	sink_perfetto, sink_pprof, sink_ctf;
 
 /* The row of a name; NULL: there is none. */
 const struct sink_kind *sink_kind_find(const char *name);

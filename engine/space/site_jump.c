@@ -58,6 +58,13 @@ bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr)
 	return map_get(&ps->jump->traps, vaddr);
 }
 
+uint64_t jump_instead(const struct site_jump *jump, size_t i)
+{
+	/* A run-up is carried out as it is, where the detour begins. */
+	return jump->copy +
+	       (jump->run_up ? jump->detour.entry_at + jump->from[i] : jump->detour.copy.at[i]);
+}
+
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
 {
 	const struct detour *d = &jump->detour;
@@ -80,14 +87,28 @@ bool jump_is_at_ret(const struct site *site)
 	return site->n_exits && !site->n_probes && !site->watches;
 }
 
+bool jump_is_at_jump(const struct site *site)
+{
+	return jump_is_at_ret(site) && site->exits[0].is_jump;
+}
+
+bool jump_ends_at_ret(const struct site *site)
+{
+	return site->n_exits && site->n_probes && !site->run_up;
+}
+
 size_t jump_n_recorded(const struct site *site)
 {
-	return jump_is_at_ret(site) ? site->n_exits : site->n_probes;
+	if (jump_is_at_ret(site))
+		return site->n_exits;
+	return site->n_probes + (jump_ends_at_ret(site) ? site->n_exits : 0);
 }
 
 struct uprobe *jump_recorded(const struct site *site, size_t i)
 {
-	return jump_is_at_ret(site) ? site->exits[i].probe : site->probes[i];
+	size_t first = jump_is_at_ret(site) ? 0 : site->n_probes;
+
+	return i < first ? site->probes[i] : site->exits[i - first].probe;
 }
 
 int jump_take_probes(struct site_jump *jump, const struct site *site)

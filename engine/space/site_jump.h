@@ -29,6 +29,8 @@ struct site_jump {
 	uint8_t n_prefix; /* of them (struct pun) */
 	uint8_t reach;    /* bytes that are read as the jump: more, if it is a punned one */
 	bool is_at_ret; /* it catches returns, at a ret: it stands on that, or on a run-up to it */
+	bool ends_at_ret; /* its other probes come first (detour_plan.then) */
+	bool is_at_jump;  /* it tells that functions are left by a jump, to where their returns are not seen */
 	uint8_t run_up; /* bytes from it to that ret (struct site); 0: it is none of a run-up */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
@@ -59,6 +61,8 @@ bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr);
 /* The site's detour, now or before its probes changed, that @vaddr is in. *ret_at: where, from the copy's start. NULL:
  * none is. */
 struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
+/* Where a thread goes on that was about to carry out the window's instruction number @i: in the copy; of a run-up, in what the detour carries out. */
+uint64_t jump_instead(const struct site_jump *jump, size_t i);
 /* A fault at that place is the detour's own: where the thread goes on. 0: it is not. */
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at);
 /* Of @from's jump and its old ones. 0 or -ENOMEM. */
@@ -75,7 +79,11 @@ bool jump_asks_room(const struct site *site);
 int jump_take_probes(struct site_jump *jump, const struct site *site);
 /* Are returns caught at @site, and does nobody else ask for it? Then a jump there is for these. */
 bool jump_is_at_ret(const struct site *site);
-/* What a jump of @site is to record: its probes; at a ret, those of the functions that are left by it. */
+/* The same, and are they left by a jump to another function there? */
+bool jump_is_at_jump(const struct site *site);
+/* Is it a function of one ret, of which entries and returns are caught there? */
+bool jump_ends_at_ret(const struct site *site);
+/* What a jump of @site is to record: its probes; then, at a ret, those of the functions that are left by it. */
 size_t jump_n_recorded(const struct site *site);
 struct uprobe *jump_recorded(const struct site *site, size_t i);
 /* Of a ret where returns are caught, or of a run-up: what its file tells of the ret. NULL: it is neither. */

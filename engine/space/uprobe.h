@@ -53,7 +53,8 @@ struct uprobe_stats {
 	const char *why_silent; /* why, of the last such hit; or NULL */
 	uint64_t left_out;      /* passed the filter at a stop, but not sampling */
 	uint64_t ring_left_out; /* the same of records of detours; the delivering thread's */
-	uint64_t ring_hits, ring_passed; /* by detours; the delivering thread writes them */
+	/* By detours; the delivering thread writes them. ring_missed: MISSED_TAIL_JUMP. */
+	uint64_t ring_hits, ring_passed, ring_missed;
 	const char *no_jump;             /* why one of the sites is none, or NULL */
 	uint32_t sites, jumped, boosted, stepped, in_place;
 	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
@@ -77,11 +78,14 @@ struct uprobe_exit {
 	uint64_t foffset;
 	bool is_jump; /* to another function: a return that is not seen */
 	struct file_code code;
+	bool can_jump; /* .is_jump: a jump to a detour can stand in its place, which tells that it is left */
 	/* Of a ret, bytes behind it that a jump takes, too, which stands on it: fill, and what is read as a part of a punned one; 0: none can. */
 	uint8_t padding;
 	/* Where none can: bytes of the run-up to it (arch/detour.h), and what they are; 0: it has none, or no jump can stand there. */
 	uint8_t run_up;
+	uint8_t several; /* bytes of one that begins with several instructions, until .jump_due is not */
 	bool jump_due; /* nobody has looked where a jump can stand: plant_options.find_exit_jumps */
+	bool may_fault; /* the run-up has instructions that may */
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
 	struct pun pun; /* .n_fixed: the jump, on either, is a punned one */
 	bool asks_room; /* struct window */
@@ -99,6 +103,7 @@ struct uprobe_window {
 	/* What the first instruction does, if a hit can be told behind it; .len 0: it can't. */
 	struct lead lead;
 	bool asks_room; /* struct window */
+	bool has_ret;   /* one of its instructions, but not the first, is a ret */
 	bool is_behind; /* the window begins behind .lead, and the probe's sites stand there */
 	bool lead_due;  /* nobody has looked for it: plant_options.find_lead */
 	bool is_unwanted;    /* it could be a jump at the first instruction (--beside-kernel) */

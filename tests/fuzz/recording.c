@@ -3,7 +3,7 @@
 
 /*
  * Fuzzer: a recording's file, which may come from elsewhere. The first byte of the input says whether checks are made right, so that what
- * is in blocks is read, too; the rest is the file. All that is read is printed as text, JSON and counted stacks.
+ * is in blocks is read, too; the rest is the file. All that is read is printed in all forms.
  */
 
 #include "tests/fuzz/fuzz.h"
@@ -21,11 +21,22 @@
 
 #define UNPACKED_MAX (1u << 20) /* of a block, where its head is made right */
 
-static const char *const forms[] = { "text", "json", "folded" };
+static const struct form {
+	const char *name;
+	enum { TEXT, JSON_LINES, JSON_WHOLE, BINARY } what;
+} forms[] = {
+	{ "text", TEXT },         { "json", JSON_LINES }, { "folded", TEXT },
+	{ "csv", TEXT },          { "stats", TEXT },      { "stats-json", JSON_WHOLE },
+	{ "chrome", JSON_WHOLE }, { "perfetto", BINARY }, { "pprof", BINARY },
+	{ "ctf", BINARY },
+};
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
 
 struct printed {
 	struct ubp_sink *sinks[N_FORMS];
+	FILE *whole[N_FORMS]; /* what JSON_WHOLE has given so far */
+	char *texts[N_FORMS];
+	size_t lens[N_FORMS];
 	uint64_t time;
 };
 
@@ -92,7 +103,18 @@ static void check_terminal(const char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
 		CLAIM(((uint8_t)text[i] >= ' ' && text[i] != 0x7f) || text[i] == '\n' ||
-		      text[i] == '\t');
+		      text[i] == '\t' ||
+		      (text[i] == '\r' && i + 1 < len && text[i + 1] == '\n'));
+}
+
+static void check_given(struct printed *p, size_t i, const char *text, size_t len)
+{
+	if (forms[i].what == JSON_LINES && len)
+		check_json(text, len);
+	if (forms[i].what != BINARY)
+		check_terminal(text, len);
+	if (p->whole[i])
+		CLAIM(fwrite(text, 1, len, p->whole[i]) == len);
 }
 
 static void on_event(void *ctx, const struct ubp_event *event)
@@ -105,10 +127,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 		size_t len;
 		const char *text = ubp_sink_event(p->sinks[i], event, &len);
 
-		if (i == 1 && len)
-			check_json(text, len);
-		else
-			check_terminal(text, len);
+		check_given(p, i, text, len);
 	}
 }
 
@@ -121,10 +140,14 @@ static void print_all(struct ubp_recording *recording)
 
 	ubp_err_reset(&err);
 	for (size_t i = 0; i < N_FORMS; i++) {
-		struct ubp_sink_options options = { .form = forms[i] };
+		struct ubp_sink_options options = { .form = forms[i].name };
+		const char *text;
 
 		CLAIM(ubp_recording_sink(recording, &options, &p.sinks[i], &err) == 0);
-		(void)ubp_sink_begin(p.sinks[i], &len);
+		if (forms[i].what == JSON_WHOLE)
+			p.whole[i] = open_memstream(&p.texts[i], &p.lens[i]);
+		text = ubp_sink_begin(p.sinks[i], &len);
+		check_given(&p, i, text, len);
 	}
 	while ((n = ubp_recording_read(recording, on_event, &p, 1000, &err)) > 0)
 		;
@@ -132,7 +155,17 @@ static void print_all(struct ubp_recording *recording)
 	for (size_t i = 0; i < N_FORMS; i++) {
 		const char *text = ubp_sink_end(p.sinks[i], &len);
 
-		check_terminal(text, len);
+		check_given(&p, i, text, len);
+		if (p.whole[i]) {
+			(void)fclose(p.whole[i]);
+			check_json(p.texts[i], p.lens[i]);
+			free(p.texts[i]);
+		}
+		text = ubp_sink_beside(p.sinks[i], &len);
+		if (len)
+			check_terminal(text, len);
+		if (i)
+			(void)ubp_sink_diff(p.sinks[i], p.sinks[i], &len);
 		ubp_sink_free(p.sinks[i]);
 	}
 }

@@ -8,7 +8,7 @@ have gcc
 mkdir include && cp "$UBP_SRC"/engine/*.h include
 # shellcheck disable=SC2046 # flags are words
 gcc -std=gnu11 -Wall -Wextra -Werror -I include -o example "$UBP_SRC/docs/example.c" \
-	"$UBP_BUILD/libubp.a" $(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libunwind-ptrace) -liberty -pthread || fail "it does not build"
+	"$UBP_BUILD/libubp.a" $(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libprotobuf-c zlib libunwind-ptrace) -liberty -pthread || fail "it does not build"
 
 start hello you
 mkfifo err

@@ -46,6 +46,10 @@ usage '--otlp says where events go: it excludes -o' --otlp x -o y p:libc:getenv
 usage '--otlp says where events go: it excludes --record' --otlp x --record y p:libc:getenv
 usage '--otlp has a form of its own: it excludes --json' --json --otlp x p:libc:getenv
 usage '-H is for text: it excludes --json' -H --json p:libc:getenv
+usage '--csv is for events: it excludes --count, --hist and --sum' --csv --count p:libc:getenv
+usage 'nothing can be appended to what --chrome writes' --chrome --append -o x p:libc:getenv
+usage '--ctf writes a folder: give its name with -o' --ctf p:libc:getenv
+usage '--json has a form of its own: it excludes --csv' --csv --json p:libc:getenv
 
 # What those who come from elsewhere try.
 usage '-l takes a target, or a process (-p)' -l

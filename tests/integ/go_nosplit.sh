@@ -23,7 +23,7 @@ for name in "${OURS[@]}"; do
 	DEFS+=(-e "p:t/$short ./prog:$name ax=%ax sp=%sp bp=%bp" -e "r:t/${short}_r ./prog:$name r=%ax:s64 cx=%cx sp=%sp")
 done
 for mode in auto trap; do
-	GOMAXPROCS=1 GOGC=off "$UPROBE" --stats --lossless --mode $mode -o out.txt "${DEFS[@]}" -- ./prog > stdout.txt 2> err.txt ||
+	GOMAXPROCS=1 GOGC=off "$UPROBE" --buffer-size 16384 --stats --lossless --mode $mode -o out.txt "${DEFS[@]}" -- ./prog > stdout.txt 2> err.txt ||
 		fail "$mode: ended with $?"
 	[ "$(cat stdout.txt)" = "bad 0" ] || fail "$mode: it says '$(cat stdout.txt)'"
 	# Where the heap, and stacks, are may differ, but not where in a page.
@@ -44,10 +44,11 @@ done
 [ "$(stat_of plus jumps)" = 0 ] || fail "plus is a jump: $(grep "t/plus " err.txt)"
 
 # --- what is refused: what saves flags, and what goroutines return to
-for name in runtime.asyncPreempt runtime.goexit; do
-	"$UPROBE" --explain "p:t/x ./prog:$name" > explain.txt 2>&1 || fail "$name: $(cat explain.txt)"
-	grep -q 'not a jump' explain.txt || fail "$name: $(cat explain.txt)"
-done
+"$UPROBE" --explain "p:t/x ./prog:runtime.asyncPreempt" > explain.txt 2>&1 || fail "asyncPreempt: $(cat explain.txt)"
+grep -q 'not a jump' explain.txt || fail "asyncPreempt: $(cat explain.txt)"
+# Its first instruction has one byte: no jump that replaces more may be there.
+"$UPROBE" --explain "p:t/x ./prog:runtime.goexit" > explain.txt 2>&1 || fail "goexit: $(cat explain.txt)"
+grep -q 'not a jump\|: jump (over 1 bytes' explain.txt || fail "goexit: $(cat explain.txt)"
 
 # By the tables of Go 1.18 and later: assembly, and what the runtime has of its own.
 for name in runtime.memmove cmpbody runtime.typedmemmove aeshashbody; do
@@ -59,6 +60,14 @@ done
 "$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog:*' -e 'r:all/r ./prog:*' -- ./prog > stdout.txt 2> err.txt || fail "all: ended with $?: $(tail -n 3 err.txt)"
 [ "$(cat stdout.txt)" = "bad 0" ] || fail "all: it says '$(cat stdout.txt)'"
 
+# One that is loaded anywhere has other places that punned jumps lead to.
+if (cd nosplit && command go build -buildmode=pie -o ../prog-pie) > pie.txt 2>&1; then
+	"$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog-pie:*' -e 'r:all/r ./prog-pie:*' -- ./prog-pie > stdout.txt 2> err.txt || fail "pie: ended with $?: $(tail -n 3 err.txt)"
+	[ "$(cat stdout.txt)" = "bad 0" ] || fail "pie: it says '$(cat stdout.txt)'"
+else
+	echo "without PIE: $(tail -n 1 pie.txt)"
+fi
+
 # --- under load: ubp comes and goes, and is killed
 start "$PWD/prog" load
 DEFS=()
@@ -67,10 +76,14 @@ for name in "${OURS[@]}" "${THEIRS[@]}"; do
 	DEFS+=(-e "p:t/${short%.abi0} ./prog:$name sp=%sp")
 done
 DEFS+=(-e 'r:t/ret ./prog:cmpbody r=%ax' -e 'r:t/product_r ./prog:main.product r=%ax')
+# They store right before they return, and fault there.
+DEFS+=(-e 'r:t/moved ./prog:runtime.memmove' -e 'r:t/cleared ./prog:runtime.memclrNoHeapPointers')
+# A function of one ret.
+DEFS+=(-e 'p:t/barrier ./prog:runtime.publicationBarrier.abi0' -e 'r:t/barrier_r ./prog:runtime.publicationBarrier.abi0')
 rounds=$(scaled 6)
 for ((i = 0; i < rounds; i++)); do
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
-	for name in sum product get strhash memmove cmpbody ret; do wait_for events.txt " $name: "; done
+	for name in sum product get strhash memmove cmpbody ret moved barrier barrier_r; do wait_for events.txt " $name: "; done
 	if [ $((i % 3)) = 2 ]; then
 		kill -9 "$UBP_PID"
 		wait "$UBP_PID" 2> /dev/null
@@ -82,7 +95,9 @@ for ((i = 0; i < rounds; i++)); do
 done
 trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 wait_for events.txt ' sum: '
+sleep 1
 trace_stop
+for name in barrier barrier_r; do [ "$(stat_of $name jumps)" = 1 ] || fail "$name is no jump: $(grep "t/$name " err.txt)"; done
 # Killed for good: its jumps stand, and each goroutine ends its round by them, panics and all.
 trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 for name in get memmove cmpbody; do wait_for events.txt " $name: "; done

@@ -33,6 +33,7 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of))\b")
 EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
+FORMS = re.compile(r" --(csv|chrome|perfetto|pprof|ctf)\b")
 COUNTS = re.compile(r" --(count|hist|sum|allocates)\b")
 # A table's head, a bar, an entry as JSON, a stack.
 COUNTED = re.compile(r"^ +(HITS|LIVE)\b|^[^;]+(;[^;]+)+ [0-9]+$|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
@@ -229,14 +230,16 @@ def run(example, shown, world):
         os.killpg(done.pid, 2)
         out, err = done.communicate()
         return f"does not end: {out[-500:]} {err[-500:]}"
-    out += "".join(open(file, encoding="utf-8", errors="replace").read() for file in files if os.path.exists(file))
+    if FORMS.search(command) and not all(os.path.exists(file) and os.path.getsize(file) for file in files):
+        return f"{files} are not there"
+    out += "".join(open(file, encoding="utf-8", errors="replace").read() for file in files if os.path.isfile(file))
     everything = f"exit status {done.returncode}\n{out[-3000:]}{err[-3000:]}"
     refused = any(line.startswith((f"{tool.group(1)}: error:", "Try ")) for line in shown)
     if done.returncode != (1 if refused else 0):
         return everything
     if not refused and "error:" in err:
         return everything
-    if tracing and not refused and " jq " not in command:
+    if tracing and not refused and " jq " not in command and not FORMS.search(command):
         counts = COUNTS.search(command)
         if not (COUNTED if counts else EVENT).search(out):
             return "no event\n" + everything

@@ -176,7 +176,7 @@ def build_example():
     build, source = os.environ["UBP_BUILD"], os.environ["UBP_SRC"]
     if not shutil.which("gcc") or not shutil.which("pkg-config"):
         return None
-    libs = subprocess.run(("pkg-config", "--libs", "capstone", "libdw", "libelf", "jansson", "liblzma", "libzstd", "libunwind-ptrace"),
+    libs = subprocess.run(("pkg-config", "--libs", "capstone", "libdw", "libelf", "jansson", "liblzma", "libzstd", "libprotobuf-c", "zlib", "libunwind-ptrace"),
                           capture_output=True, check=True).stdout.decode().split()
     symbols = subprocess.run(("nm", f"{build}/libubp.a"), capture_output=True, check=False).stdout
     if b"__asan_" in symbols:

@@ -5,7 +5,7 @@
 have gcc
 
 mkdir include && cp "$UBP_SRC"/engine/*.h include
-libs="$(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libunwind-ptrace) -liberty -pthread"
+libs="$(pkg-config --libs capstone libdw libelf jansson liblzma libzstd libprotobuf-c zlib libunwind-ptrace) -liberty -pthread"
 # Built with sanitizers, it needs their libraries.
 nm "$UBP_BUILD/libubp.a" > symbols.txt 2> /dev/null
 ! grep -q __asan_ symbols.txt || libs+=" -fsanitize=address,undefined"

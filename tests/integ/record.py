@@ -216,7 +216,7 @@ def bad():
     program = f"{FIXTURES}/args_int"
     definition = f"p:{program}:area"
     for argv, status, text in (
-            ([UPROBE, "--record", "x", "--json", definition], 2, "--record keeps events, which ubp-report prints: it excludes --json and --folded"),
+            ([UPROBE, "--record", "x", "--json", definition], 2, "--record keeps events, which ubp-report prints: it excludes forms of output, as --json"),
             ([UPROBE, "--record", "x", "--count", definition], 2, "hits that are counted are no events: --count, --hist and --sum leave nothing to --record"),
             ([UPROBE, "--record", "x", "--synthetic", "s int a", definition], 2, "--record excludes --synthetic"),
             ([UPROBE, "--record", "x", "-n", "3", definition], 2, "it excludes -n"),

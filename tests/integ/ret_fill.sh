@@ -5,9 +5,11 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 F=$FIXTURES/ret_fill
-FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte by_branch by_name by_table by_pointer pops)
+FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte by_branch by_name by_table by_pointer pops several several_led only_ret lead_ret tails)
 DEFS=()
 for name in "${FUNCTIONS[@]}"; do DEFS+=(-e "r:t/$name $F:$name r=\$retval:s64 cx=%cx d=%r11 sp=%sp bp=%bp ip=%ip"); done
+# Entries and returns at one place.
+for name in only_ret lead_ret; do DEFS+=(-e "p:t/${name}_p $F:$name a=%di:s64 sp=%sp bp=%bp ip=%ip"); done
 
 # --- the same as breakpoints tell
 for mode in auto trap; do
@@ -16,7 +18,7 @@ for mode in auto trap; do
 	events | sed -E 's/^.*[0-9]: //' > $mode.told
 	cp err.txt $mode.err
 done
-[ "$(wc -l < trap.told)" = 44000 ] || fail "$(wc -l < trap.told) events"
+[ "$(wc -l < trap.told)" = 72000 ] || fail "$(wc -l < trap.told) events"
 cmp trap.told auto.told || fail "not the same"
 
 # jumps NAME SITES JUMPS
@@ -26,6 +28,19 @@ for name in end_nops end_int3 end_long pops; do
 	! grep -q " t/$name .* stops=.*at_ret:" auto.err || fail "$name stops: $(grep " t/$name " auto.err)"
 done
 jumps middle 2 2
+jumps several 2 2
+# A return that is not seen is counted, by a jump, too.
+jumps tails 2 2
+for mode in auto trap; do
+	grep -q ' t/tails hits=2000 .* missed=2000 .* missed_tail_jump=2000 ' $mode.err || fail "$mode: $(grep ' t/tails ' $mode.err)"
+done
+! grep -q ' t/tails .* stops=.*at_ret:[0-9][0-9][0-9]' auto.err || fail "tails stops: $(grep ' t/tails ' auto.err)"
+! grep -q ' t/several .* by_punned=[12]' auto.err || fail "several has a punned jump: $(grep ' t/several ' auto.err)"
+for name in only_ret lead_ret; do
+	jumps $name 1 1
+	jumps ${name}_p 1 1
+	! grep -q " t/$name.* stops=.*\(at_ret\|breakpoint\):[0-9][0-9][0-9]" auto.err || fail "$name stops: $(grep " t/$name" auto.err)"
+done
 # The first ret of each is in front of what is run: once it is hot it has a punned jump, which leaves the bytes that are read as a part of it as they are.
 for name in two_bytes one_byte by_branch by_table by_name by_pointer; do
 	jumps $name 2 2
@@ -111,6 +126,31 @@ for ((i = 0; i < rounds; i++)); do
 	[ "$(count ' middle: ' again.txt)" -gt 0 ] || fail "round $i: the next one tells nothing"
 	[ "$LAST" = "bad 0" ] || fail "round $i: it says '$LAST'"
 done
+
+# --- a debugger comes when ubp has been killed, and its jumps stand (at breakpoints gdb takes the signal for its own: let_go_traps.py): it stops at such
+# functions, and steps through their ends
+if command -v gdb > /dev/null; then
+	NAME=gdb start "$F" 0 1
+	ALL_JUMPS=()
+	for name in end_nops end_int3 several only_ret lead_ret; do ALL_JUMPS+=(-e "r:t/$name $F:$name"); done
+	for name in only_ret lead_ret; do ALL_JUMPS+=(-e "p:t/${name}_p $F:$name"); done
+	trace --stats -o events.txt "${ALL_JUMPS[@]}" -p "$PID"
+	go gdb
+	wait_for events.txt ' lead_ret: '
+	sleep 0.5
+	kill -9 "$UBP_PID"
+	wait "$UBP_PID" 2> /dev/null
+	UBP_PID=
+	gdb -nx -batch -p "$PID" -ex 'break several' -ex 'break only_ret' -ex 'break lead_ret' -ex continue -ex 'stepi 60' -ex continue -ex 'stepi 3' -ex finish \
+		-ex continue -ex 'stepi 40' -ex delete -ex detach > gdb.txt 2>&1 || fail "gdb: $(tail -n 5 gdb.txt)"
+	[ "$(grep -c '^Breakpoint [123], ' gdb.txt)" -ge 3 ] || fail "gdb stopped elsewhere: $(cat gdb.txt)"
+	alive
+	go gdb
+	finish gdb
+	[ "$LAST" = "bad 0" ] || fail "under gdb it says '$LAST'"
+else
+	echo "without gdb"
+fi
 
 # --- probes come to the ret, and in front of it, and go, while the jump is there
 # Where the program and its heap are decides whether a punned jump finds memory.

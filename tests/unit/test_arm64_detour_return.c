@@ -64,11 +64,11 @@ static void refuses_vfork(void **state)
 	(void)state;
 	for (size_t i = 0; i < N_ELEMS(functions); i++) {
 		ubp_err_reset(&err);
-		lab.plan.code = (const uint8_t *)functions[i].code;
-		lab.plan.code_len = sizeof(functions[i].code);
+		lab.plan.code.bytes = (const uint8_t *)functions[i].code;
+		lab.plan.code.len = sizeof(functions[i].code);
 		assert_int_equal(lab_build(1, &err), functions[i].refused ? -EOPNOTSUPP : 0);
 	}
-	lab.plan.code_len = 0;
+	lab.plan.code.len = 0;
 }
 
 static void needs_a_table(void **state)

@@ -25,7 +25,7 @@ struct fixture {
 	struct calls *calls;
 	char told[4096]; /* what was told, a word for each call */
 	bool is_quiet;
-	uint64_t n_told;
+	uint64_t n_told, inner_of_last;
 };
 
 static void on_call(void *ctx, const struct call *call)
@@ -38,6 +38,7 @@ static void on_call(void *ctx, const struct call *call)
 	uint64_t arg = 0;
 
 	f->n_told++;
+	f->inner_of_last = call->inner_ns;
 	if (call->entry)
 		memcpy(&arg, call->entry->data, sizeof(arg));
 	if (f->is_quiet)
@@ -128,6 +129,14 @@ static void know(struct fixture *f)
 		assert_int_equal(0, calls_add_probe(f->calls, &f->entry[i].probe));
 		assert_int_equal(0, calls_add_probe(f->calls, &f->ret[i].probe));
 	}
+}
+
+/* Anew: probes have changed. */
+static void tear_calls(struct fixture *f)
+{
+	calls_free(f->calls);
+	f->calls = calls_new(on_call, f);
+	assert_non_null(f->calls);
 }
 
 static void lose(struct fixture *f)
@@ -283,6 +292,35 @@ static void several_probes(void **state)
 	assert_string_equal(f->told, "f#2<1@1[20,30]10 f#1<0@0[10,40]20");
 }
 
+/* With stack pointers the next entry shows what longjmp() has left; tail calls and other stacks do not. */
+static void stack_pointers(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t sp = 0x7ffd00001000;
+
+	know(f);
+	f->is_quiet = true;
+	for (unsigned i = 0; i < N_FUNCTIONS; i++)
+		strcpy(f->entry[i].args[0].text, "%sp");
+	tear_calls(f);
+	know(f);
+	add(f, &f->entry[F], 1, 10, sp);
+	add(f, &f->entry[G], 1, 20, sp - 64);
+	assert_int_equal(0, f->n_told);
+	add(f, &f->entry[F], 1, 30, sp); /* both were left */
+	assert_int_equal(2, f->n_told);
+	add(f, &f->entry[H], 1, 40, sp);             /* a tail call */
+	add(f, &f->entry[G], 1, 50, 0x7f0000000000); /* another stack */
+	add(f, &f->entry[F], 1, 60, sp - 128);
+	assert_int_equal(2, f->n_told);
+	leave(f, F, 1, 70);
+	leave(f, G, 1, 80);
+	leave(f, H, 1, 90);
+	leave(f, F, 1, 100);
+	assert_int_equal(6, f->n_told);
+	assert_int_equal(10, f->inner_of_last); /* F is inside of F from 60 to 70 */
+}
+
 /* What never returns does not fill the memory, and all of it is told. */
 static void bounds(void **state)
 {
@@ -315,9 +353,9 @@ static void bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nested),        TEST(paths),          TEST(entries_alone),
-		TEST(left_and_open), TEST(lost),           TEST(durations),
-		TEST(returns_alone), TEST(several_probes), TEST(bounds),
+		TEST(nested), TEST(paths),          TEST(entries_alone), TEST(left_and_open),
+		TEST(lost),   TEST(durations),      TEST(returns_alone), TEST(several_probes),
+		TEST(bounds), TEST(stack_pointers),
 	};
 
 	return cmocka_run_group_tests_name("calls", tests, NULL, NULL);

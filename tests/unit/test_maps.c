@@ -141,15 +141,20 @@ static void within(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
-		if (maps_find_within(&maps, 0, rows[i].low, rows[i].high, LEN) != rows[i].at)
+		if (maps_find_within(&maps, 0, MAPS_BEHIND_HEAP, rows[i].low, rows[i].high,
+				     LEN) != rows[i].at)
 			fail_msg("[0x%lx, 0x%lx]: 0x%lx, not 0x%lx", (unsigned long)rows[i].low,
 				 (unsigned long)rows[i].high,
-				 (unsigned long)maps_find_within(&maps, 0, rows[i].low,
-								 rows[i].high, LEN),
+				 (unsigned long)maps_find_within(&maps, 0, MAPS_BEHIND_HEAP,
+								 rows[i].low, rows[i].high,
+								 LEN),
 				 (unsigned long)rows[i].at);
 	/* It may begin anywhere in the gigabyte behind the program. */
-	assert_int_equal(maps_find_within(&other, 0, 0x900000, 0x50000000, LEN), 0);
-	assert_int_equal(maps_find_within(&other, 0, 0x900000, 0x60000000, LEN), 0x50800000);
+	assert_int_equal(
+		maps_find_within(&other, 0, MAPS_BEHIND_HEAP, 0x900000, 0x50000000, LEN), 0);
+	assert_int_equal(
+		maps_find_within(&other, 0, MAPS_BEHIND_HEAP, 0x900000, 0x60000000, LEN),
+		0x50800000);
 }
 
 static void own_maps(void **state)

@@ -329,11 +329,9 @@ static void test_run_ups(void **state)
 		const char *name, *ret;
 		uint8_t run_up;
 	} rows[] = {
-		{ "run_up", "run_up_9", 9 },
-		{ "run_up", "run_up_10", 10 },
+		{ "run_up", "run_up_9", 9 },      { "run_up", "run_up_10", 10 },
 		{ "run_up", "run_up_5", 5 }, /* a punned one */
-		{ "run_up", "run_up_faults", 0 },
-		{ "run_up_nosplit", "run_up_nosplit_9", 9 },
+		{ "run_up", "run_up_faults", 0 }, { "run_up_nosplit", "run_up_nosplit_9", 9 },
 	};
 	struct object *object = open_ok(fixture_or_skip("obj_windows_go"));
 
@@ -357,8 +355,8 @@ static void test_run_ups(void **state)
 		free(exits.exits);
 		if (!rows[i].run_up)
 			continue;
-		assert_int_equal(object_window_run_up(object, foffset - rows[i].run_up, &window,
-						      &err),
+		assert_int_equal(object_window_run_up(object, foffset - rows[i].run_up, false,
+						      &window, &err),
 				 0);
 		/* There may be no stack for its detour. */
 		assert_int_equal(window.asks_room, strstr(rows[i].name, "nosplit") != NULL);
@@ -377,12 +375,12 @@ static void test_at_rets(void **state)
 		bool may;     /* a whole jump */
 		uint8_t n_fixed;
 	} rows[] = {
-		{ "end_nops", 0, true, 0 },   { "end_int3", 0, true, 0 },
-		{ "end_long", 0, true, 0 },   { "middle", 0, true, 0 },
-		{ "middle", 1, true, 0 },     { "two_bytes", 0, false, 2 },
-		{ "two_bytes", 1, true, 0 },  { "one_byte", 0, false, 3 },
-		{ "by_branch", 0, false, 2 }, { "by_name", 0, false, 3 },
-		{ "by_table", 0, false, 3 },  { "by_pointer", 0, false, 3 },
+		{ "end_nops", 0, true, 0 },    { "end_int3", 0, true, 0 },
+		{ "end_long", 0, true, 0 },    { "middle", 0, true, 0 },
+		{ "middle", 1, true, 0 },      { "two_bytes", 0, false, 2 },
+		{ "two_bytes", 1, true, 0 },   { "one_byte", 0, false, 3 },
+		{ "by_branch", 0, false, 2 },  { "by_name", 0, false, 3 },
+		{ "by_table", 0, false, 3 },   { "by_pointer", 0, false, 3 },
 		{ "inner_pops", 0, false, 0 },
 	};
 	struct object *object = open_ok(fixture_or_skip("ret_fill"));
@@ -430,14 +428,51 @@ static void test_at_rets(void **state)
 	object_free(object);
 }
 
+/* Run-ups of short instructions: none of them is as long as a jump, and a branch leads to one. */
+static void test_run_up_of_several(void **state)
+{
+	static const struct {
+		const char *name;
+		uint8_t several;
+		bool is_led;
+	} rows[] = { { "several", 6, false }, { "several_led", 6, true } };
+	struct object *object = open_ok(fixture_or_skip("ret_fill"));
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		struct object_symbol symbol = find_ok(object, rows[i].name);
+		struct object_exits exits;
+		struct window window;
+		uint64_t foffset;
+		int rc;
+
+		ubp_err_reset(&err);
+		assert_int_equal(object_find_exits(object, symbol.foffset, &exits, &err), 0);
+		assert_int_equal(exits.exits[0].run_up, 0);
+		assert_int_equal(exits.exits[0].several, rows[i].several);
+		foffset = exits.exits[0].foffset - rows[i].several;
+		free(exits.exits);
+		ubp_err_reset(&err);
+		rc = object_window_run_up(object, foffset, true, &window, &err);
+		assert_int_equal(rc, rows[i].is_led ? -EOPNOTSUPP : 0);
+		if (rc == 0)
+			assert_int_equal(window.n, 3);
+		ubp_err_reset(&err);
+		assert_int_equal(object_window_run_up(object, foffset, false, &window, &err),
+				 -EOPNOTSUPP);
+	}
+	object_free(object);
+}
+
 /* All ages of the table; functions without any symbol. */
 static void test_go_table(void **state)
 {
 	static const char *const names[] = { "obj_go_12", "obj_go_116", "obj_go_118",
 					     "obj_go_120" };
-	static const struct object_exit first[] = { { 4, EXIT_RET, 0 }, { 5, EXIT_JUMP, 0 } };
-	static const struct object_exit second[] = { { 1, EXIT_RET, 0 } };
-	static const struct object_exit third[] = { { 0, EXIT_JUMP_TO, 0 } };
+	static const struct object_exit first[] = { { .foffset = 4, .kind = EXIT_RET },
+						    { .foffset = 5, .kind = EXIT_JUMP } };
+	static const struct object_exit second[] = { { .foffset = 1, .kind = EXIT_RET } };
+	static const struct object_exit third[] = { { .foffset = 0, .kind = EXIT_JUMP_TO } };
 	struct object_exits exits;
 	uint64_t start, end;
 
@@ -473,12 +508,12 @@ static void test_go_table(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_function_at),   cmocka_unit_test(test_go_table),
-		cmocka_unit_test(test_run_ups),       cmocka_unit_test(test_at_rets),
-		cmocka_unit_test(test_all_functions), cmocka_unit_test(test_stripped),
-		cmocka_unit_test(test_boundaries),    cmocka_unit_test(test_no_boundary),
-		cmocka_unit_test(test_bad_code),      cmocka_unit_test(test_irelative),
-		cmocka_unit_test(test_import_slots),
+		cmocka_unit_test(test_function_at),       cmocka_unit_test(test_go_table),
+		cmocka_unit_test(test_run_up_of_several), cmocka_unit_test(test_run_ups),
+		cmocka_unit_test(test_at_rets),           cmocka_unit_test(test_all_functions),
+		cmocka_unit_test(test_stripped),          cmocka_unit_test(test_boundaries),
+		cmocka_unit_test(test_no_boundary),       cmocka_unit_test(test_bad_code),
+		cmocka_unit_test(test_irelative),         cmocka_unit_test(test_import_slots),
 	};
 
 	return cmocka_run_group_tests_name("object_code", tests, NULL, NULL);

@@ -101,8 +101,8 @@ static void choose(struct place *p, const struct detour_plan *common, size_t def
 					  .program = programs[definition],
 					  .cell = (uint32_t)below(64) };
 	p->plan.window = &p->window;
-	p->plan.code = code;
-	p->plan.code_len = 9;
+	p->plan.code.bytes = code;
+	p->plan.code.len = 9;
 	p->plan.probes = &p->probe;
 	p->plan.n_probes = 1;
 }

@@ -110,6 +110,7 @@ static int begin(void **state)
 	analyze(&lab.window, (const uint8_t *)"\xc3", 1, LAB_SITE + sizeof(code));
 	lab.plan.run_up = &run_up;
 	lab.plan.lead = &pops;
+	lab.plan.then = NULL;
 	at_jump = before;
 	at_jump.gpr[SP] -= FRAME;
 	after.gpr[BP] = SAVED;
@@ -192,6 +193,117 @@ static void may_be_empty(void **state)
 	takes_its_trap(state);
 }
 
+/* A function of one ret, or of a few instructions in front of it: entry and return are recorded by one detour, in this order. */
+static void begin_short(const char *bytes, size_t len, struct detour_plan *then)
+{
+	static struct window ret;
+
+	lab_reset();
+	lab_random(7, &before);
+	lab.plan.run_up = NULL;
+	lab.plan.lead = NULL;
+	lab.plan.then = NULL;
+	lab_function_start(&before, &after);
+	analyze(&lab.window, (const uint8_t *)bytes, len, LAB_SITE);
+	ret = (struct window){ .insns = { lab.window.insns[lab.window.n - 1] }, .n = 1 };
+	ret.len = ret.jump_len = ret.insns[0].len;
+	run_up = (struct window){ 0 };
+	lab_set_probe(0, false, "s=%sp b=%bp c=%di:s64 top=+0(%sp):x64", NULL);
+	lab_set_probe(1, true, "v=$retval s=%sp b=%bp p=%ip top=+0(%sp):x64", NULL);
+	lab.plan.n_probes = 1;
+	*then = lab.plan;
+	then->window = &ret;
+	then->run_up = &run_up;
+	then->lead = &pops;
+	then->probes = lab.plan.probes + 1;
+	then->gate = (uintptr_t)lab.gate;
+	lab.plan.then = then;
+}
+
+static void expect_both(uint64_t at)
+{
+	assert_int_equal(lab_record_at(at)->vaddr, lab.plan.site);
+	at = lab_expect_record(at, 0, &before);
+	assert_int_equal(lab_record_at(at)->ret, LAB_HOME);
+	assert_int_equal(lab_record_at(at)->vaddr, lab.plan.site);
+	lab_expect_nothing(lab_expect_record(at, 1, &after));
+}
+
+static void is_entered_and_left_at_once(void **state)
+{
+	struct detour_plan then;
+	unsigned n = 0;
+	uint64_t at;
+
+	(void)state;
+	begin_short("\xc3", 1, &then);
+	lab_build_set(1);
+	at = lab.thread->head;
+	lab_run(&before, &end);
+	assert_int_equal(end.signo, 0);
+	assert_true(lab_came_home(&end));
+	lab_assert_kept("a ret", &after, NULL, &end);
+	expect_both(at);
+	at = lab.thread->head;
+	lab_run_steps(&before, scribble, &n, &end);
+	assert_true(n > 100);
+	lab_assert_kept("a ret, interrupted", &after, NULL, &end);
+	expect_both(at);
+}
+
+/* xor %eax,%eax; ret: what its breakpoint has sent to the copy has its return recorded there. */
+static void is_left_from_the_copy(void **state)
+{
+	struct detour_plan then;
+	struct run_regs zero;
+	uint64_t at;
+
+	(void)state;
+	begin_short("\x89\xf8\xc3", 3, &then); /* mov %edi,%eax */
+	after.gpr[AX] = (uint32_t)before.gpr[DI];
+	lab_build_set(1);
+	at = lab.thread->head;
+	lab_run(&before, &end);
+	assert_true(lab_came_home(&end));
+	lab_assert_kept("mov, ret", &after, NULL, &end);
+	expect_both(at);
+	at = lab.thread->head;
+	lab_run_at(RUN_BLOCK + lab.detour.copy.at[0], &before, &end);
+	assert_true(lab_came_home(&end));
+	lab_expect_nothing(lab_expect_record(at, 1, &after));
+	at = lab.thread->head;
+	zero = before;
+	zero.gpr[AX] = after.gpr[AX];
+	lab_run_at(RUN_BLOCK + lab.detour.copy.at[1], &zero, &end);
+	assert_true(lab_came_home(&end));
+	lab_assert_kept("at the ret", &after, NULL, &end);
+	lab_expect_nothing(lab_expect_record(at, 1, &after));
+}
+
+/* Its first trap has the registers at the entry, its second those that the caller finds. */
+static void has_two_traps(void **state)
+{
+	struct detour_plan then;
+	struct run_end second, home;
+	uint64_t at;
+
+	(void)state;
+	begin_short("\xc3", 1, &then);
+	lab_build_set(1);
+	at = lab.thread->head;
+	*lab.gate = RING_GATE_TRAP;
+	lab_run(&before, &end);
+	assert_int_equal(end.pc, RUN_BLOCK + lab.detour.trap_at[0] + 1);
+	lab_assert_kept("first trap", &before, NULL, &end);
+	lab_run_at(end.pc, &end.regs, &second);
+	assert_int_equal(second.pc, RUN_BLOCK + lab.detour.trap_at[1] + 1);
+	lab_assert_kept("second trap", &after, NULL, &second);
+	lab_run_at(second.pc, &second.regs, &home);
+	assert_true(lab_came_home(&home));
+	lab_assert_kept("behind both", &after, NULL, &home);
+	lab_expect_nothing(at);
+}
+
 static void refuses_others(void **state)
 {
 	struct ubp_err err;
@@ -215,6 +327,9 @@ int main(void)
 		cmocka_unit_test_setup(takes_its_trap, begin),
 		cmocka_unit_test_setup(is_interrupted_anywhere, begin),
 		cmocka_unit_test_setup(may_be_empty, begin),
+		cmocka_unit_test_setup(is_entered_and_left_at_once, begin),
+		cmocka_unit_test_setup(is_left_from_the_copy, begin),
+		cmocka_unit_test_setup(has_two_traps, begin),
 		cmocka_unit_test_setup(refuses_others, begin),
 	};
 
