@@ -3,6 +3,7 @@
 
 #include "cli/hosts/hosts.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "cli/common/message.h"
@@ -21,12 +22,23 @@ static uint64_t now_ns(void)
 	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
+static bool has_histogram(const struct trace_options *o)
+{
+	for (size_t i = 0; i < o->triggers.n; i++)
+		if (strncmp(o->triggers.v[i].text, "hist", 4) == 0)
+			return true;
+	return false;
+}
+
 int hosts_check(const struct trace_options *o)
 {
 	if (o->to.prometheus &&
 	    (o->only.format || o->only.check || o->only.explain || o->only.definition))
 		return cli_usage_error("--prometheus is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
+	if (o->to.prometheus && has_histogram(o))
+		return cli_usage_error("a histogram of --trigger is no metric yet: --prometheus "
+				       "has those of --count, --hist and --sum");
 	if (o->to.otlp && (o->to.output || o->to.record.path))
 		return cli_usage_error("--otlp says where events go: it excludes %s",
 				       o->to.output ? "-o" : "--record");
