@@ -51,6 +51,37 @@ def check_functions():
         fail(f"a table of functions: {table}")
 
 
+def check_processes():
+    """By process, as a shell says which these are; and by CPU, where the target has but one."""
+    code = f"{FIXTURES}/exit_code"
+    found = {}
+    for line in run(["--json", "--count=pid", f"p:{code}:work"], "/bin/sh", "-c",
+                    f"for i in 1 2 3; do {code} exit 0 & echo $! >> pids; wait; done").splitlines():
+        row = json.loads(line)
+        found[row["key"]["pid"]] = row["hits"]
+    with open("pids", encoding="ascii") as f:
+        if found != {int(line): 1 for line in f}:
+            fail(f"by pid: {found}")
+    cpu = max(os.sched_getaffinity(0))
+    for mode in ("jump", "trap"):
+        rows_of = rows(["--count=cpu", "--mode", mode, f"p:{NAMES}:bottom"], "taskset", "-c", str(cpu), NAMES, "100")
+        if rows_of != [{"key": {"cpu": cpu}, "hits": 300}]:
+            fail(f"by cpu, {mode}: {rows_of}")
+
+
+def check_bars():
+    """Of the same length in both alphabets, but for the last character, which may be a part of one."""
+    args = ["--hist=n", f"p:{NAMES}:bottom n=%di:u8"]
+    wide = [line.split("|")[1].strip() for line in run(args, NAMES, "100").splitlines() if "|" in line]
+    ENV["LC_ALL"] = "C"
+    plain = [line.split("|")[1].strip() for line in run(args, NAMES, "100").splitlines() if "|" in line]
+    ENV["LC_ALL"] = "C.UTF-8"
+    if not plain or any(set(bar) - {"#"} for bar in plain) or not any("\u2588" in bar for bar in wide):
+        fail(f"bars: {wide} and {plain}")
+    if len(plain) != len(wide) or any(abs(len(a) - len(b)) > 1 for a, b in zip(plain, wide)):
+        fail(f"bars of other lengths: {wide} and {plain}")
+
+
 def check_stacks():
     """As --folded has them, which is another way to the same."""
     folded = {}
@@ -143,6 +174,8 @@ def check_terminal(height):
 
 
 check_functions()
+check_processes()
+check_bars()
 check_stacks()
 check_events()
 check_terminal(24)
