@@ -269,6 +269,9 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 	rc = make_filtered(s, entry.spec, filter, &entry.uprobe, err);
 	if (rc < 0)
 		return rc;
+	/* What counts asks for these; the rest comes with its place (uprobe_take_place()). */
+	entry.uprobe->arch = s->numbers.v[number].uprobe->arch;
+	entry.uprobe->kind = s->numbers.v[number].uprobe->kind;
 	*ret_number = (unsigned)s->numbers.n;
 	rc = counting_take_place(s, entry.uprobe, *ret_number, number);
 	change = rc == 0 ? plant_change_new(1, 1) : NULL;
