@@ -10,6 +10,8 @@
 #include "engine/code/led_to.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/properties.h"
+#include "engine/elf/segments.h"
+#include "engine/symbols/functions.h"
 #include "engine/symbols/gopclntab.h"
 
 #define CODE_MAX 512
@@ -78,4 +80,21 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 	    !gopclntab_never_parks(place->object, place->vaddr, end))
 		return why_parked;
 	return NULL;
+}
+
+bool go_may_ask_flags(struct object *object, uint64_t elf_vaddr)
+{
+	const struct ubp_arch *arch = object->arch;
+	uint64_t foffset, start, end;
+	uint8_t code[CODE_MAX];
+	ssize_t len;
+
+	if (!arch->insn.ignores_flags ||
+	    object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0 ||
+	    object_extent(object, foffset, &start, &end) < 0)
+		return true;
+	len = code_read(object, elf_vaddr, code, sizeof(code));
+	if (len > 0 && (uint64_t)len > end - elf_vaddr)
+		len = (ssize_t)(end - elf_vaddr);
+	return len <= 0 || !arch->insn.ignores_flags(code, (size_t)len);
 }

@@ -532,6 +532,9 @@ int object_window_at_jump(struct object *object, uint64_t foffset, struct window
 	if (rc == 0 && (ret_window->n > 1 || ret_window->insns[0].leave != LEAVE_JUMP ||
 			!object->arch->jump.ends_flow(&ret_window->insns[0])))
 		return ubp_fail(err, EOPNOTSUPP, "it is no plain jump");
+	if (rc == 0 && ret_window->asks_room &&
+	    go_may_ask_flags(object, ret_window->insns[0].target))
+		return refuse(&s, WINDOW_GO, "what it jumps to may ask for the flags");
 	return rc;
 }
 

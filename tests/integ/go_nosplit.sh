@@ -9,7 +9,7 @@ have go
 cp -r "$UBP_SRC/fixtures/go_nosplit" nosplit || fail "cp"
 export GOCACHE=$PWD/cache GO111MODULE=off HOME=$PWD
 (cd nosplit && command go build -o ../prog) || fail "cannot build"
-OURS=(main.sum.abi0 main.product main.get main.plus.abi0 main.keepsFlags.abi0)
+OURS=(main.sum.abi0 main.product main.get main.plus.abi0 main.keepsFlags.abi0 main.below.abi0)
 THEIRS=(runtime.cmpstring cmpbody runtime.strhash aeshashbody runtime.memmove runtime.typedmemmove indexbytebody runtime.memclrNoHeapPointers)
 
 # stat_of NAME WORD: what --stats says in err.txt.
@@ -42,6 +42,9 @@ for name in sum product get; do
 done
 # It asks for the flags that it is called with.
 [ "$(stat_of plus jumps)" = 0 ] || fail "plus is a jump: $(grep "t/plus " err.txt)"
+
+# Flags are for what it jumps to: no jump stands in place of that one.
+[ "$(stat_of below_r jumps)" = 1 ] || fail "below leaves by $(stat_of below_r jumps) jumps: $(grep "t/below_r " err.txt)"
 
 # --- what is refused: what saves flags, and what goroutines return to
 "$UPROBE" --explain "p:t/x ./prog:runtime.asyncPreempt" > explain.txt 2>&1 || fail "asyncPreempt: $(cat explain.txt)"
