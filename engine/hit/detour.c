@@ -215,10 +215,11 @@ static bool fault_in_run_up(const struct held *held, struct site *site,
 {
 	uint64_t from = jump->copy + jump->detour.entry_at + at, to = site->vaddr + at;
 
-	/* See below. */
-	if (at && at < jump->jump_len &&
-	    (!jump_demote(held, site, "an instruction under the jump made a fault") ||
-	     !held_lasts(held)))
+	/* See below. Another thread's fault may have taken the jump back. */
+	if (jump->n > 1 && at < jump->jump_len && site->rung == SITE_JUMPED &&
+	    !jump_demote(held, site, "an instruction under the jump made a fault"))
+		return false;
+	if (!held_lasts(held))
 		return false;
 	hit_correct_fault(sig, held->tid, from, to);
 	(void)ubp_host_set_pc(held->tid, to);
