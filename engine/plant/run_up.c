@@ -251,6 +251,9 @@ int run_up_find(const struct space *space, struct mem_view *view, const struct s
 		return ubp_fail(err, EOPNOTSUPP, "no plain ret instruction ends it");
 	if (mem_view_peek(view, site->vaddr, code, site->run_up) != site->run_up)
 		return ubp_fail(err, EFAULT, "it cannot be read");
+	/* Its breakpoint, that of one on several instructions, stands since an earlier try. */
+	if (site->run_up && site->planted)
+		memcpy(code, site->insn.bytes, arch->swbp.len);
 	rc = find_before(arch, code, site, &r->before, err);
 	if (rc == 0 && site->run_up)
 		rc = find_jumped(arch, code, site, &r->jumped, err);
