@@ -3,7 +3,6 @@
 
 #include "engine/plant/outside.h"
 
-#include <string.h>
 #include <time.h>
 
 #include "arch/arch.h"
@@ -76,12 +75,15 @@ static void look_at_held(struct outside *o)
 	}
 }
 
-/* A first thread that has ended stays until the others have, and does nothing. */
+/* A first thread that has ended stays until the others have, and does nothing. What cannot be read tells nothing. */
 static void pass_over_ended(const struct space *space)
 {
-	for (struct tracee *t = NULL; (t = space_next(space, t));)
-		if (!t->probes->is_outside && strchr("ZX", task_state(t->tid)))
+	for (struct tracee *t = NULL; (t = space_next(space, t));) {
+		char state = t->probes->is_outside ? 0 : task_state(t->tid);
+
+		if (state == 'Z' || state == 'X')
 			t->probes->is_outside = true;
+	}
 }
 
 static bool all_outside(const struct space *space)
