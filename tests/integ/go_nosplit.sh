@@ -49,6 +49,13 @@ done
 # --- what is refused: what saves flags, and what goroutines return to
 "$UPROBE" --explain "p:t/x ./prog:runtime.asyncPreempt" > explain.txt 2>&1 || fail "asyncPreempt: $(cat explain.txt)"
 grep -q 'not a jump' explain.txt || fail "asyncPreempt: $(cat explain.txt)"
+# The compiler keeps flags over calls of it, and it sets none.
+if command go tool nm prog | grep -q ' runtime\.duffzero$'; then
+	"$UPROBE" --explain -e "p:t/x ./prog:runtime.duffzero" -e "r:t/y ./prog:runtime.duffzero" > explain.txt 2>&1 || fail "duffzero: $(cat explain.txt)"
+	[ "$(grep -c 'not a jump: its Go function\|, at 0 of which' explain.txt)" = 2 ] || fail "duffzero: $(cat explain.txt)"
+else
+	echo "without duffzero()"
+fi
 # Its first instruction has one byte: no jump that replaces more may be there.
 "$UPROBE" --explain "p:t/x ./prog:runtime.goexit" > explain.txt 2>&1 || fail "goexit: $(cat explain.txt)"
 grep -q 'not a jump\|: jump (over 1 bytes' explain.txt || fail "goexit: $(cat explain.txt)"
