@@ -454,10 +454,10 @@ static void put_rest(struct gen *g)
 }
 
 /*
- * The window's copy, up to its ret, in whose place what records goes on. Returns where that begins. *ret_copy: where those go on who have
- * only come in.
+ * The window's copy. Of a longer one than a ret, up to that, in whose place what records goes on. Returns where that begins. *ret_copy: where
+ * those go on who have only come in. *ret_ret: where who has been recorded carries out the ret.
  */
-static label_t put_copy(struct gen *g, label_t *ret_copy)
+static label_t put_copy(struct gen *g, label_t *ret_copy, label_t *ret_ret)
 {
 	struct copy_places *copy = &g->out->copy;
 	size_t last = g->plan->window->n - 1u;
@@ -465,6 +465,7 @@ static label_t put_copy(struct gen *g, label_t *ret_copy)
 	bool is_ret = last == 0;
 
 	*ret_copy = g->plan->then && is_ret ? then : start;
+	*ret_ret = is_ret ? start : emit_label(&g->e);
 	emit_bytes(&g->e, g->window_copy,
 		   g->plan->then && !is_ret ? copy->at[last] : copy->len);
 	if (g->plan->then && !is_ret) {
@@ -474,13 +475,12 @@ static label_t put_copy(struct gen *g, label_t *ret_copy)
 	return then;
 }
 
-/* Of a function that is left right behind where it is entered: its returns. */
-static void put_then(struct gen *g, label_t at, label_t back)
+/* Of a function that is left right behind where it is entered: its returns. The ret of the copy is known to a tracer, who corrects its faults. */
+static void put_then(struct gen *g, label_t at, label_t back, label_t leave)
 {
 	const struct detour_plan *first = g->plan;
 	const struct displaced_insn *ret = &first->then->window->insns[0];
 	uint32_t entry_at = g->out->entry_at, off = g->out->hijack_off;
-	label_t leave = emit_label(&g->e);
 
 	g->plan = first->then;
 	g->n_before = first->n_probes;
@@ -489,8 +489,10 @@ static void put_then(struct gen *g, label_t at, label_t back)
 	g->read_call = emit_label(&g->e);
 	emit_set(&g->e, at);
 	put_entry(g, leave, back);
-	emit_set(&g->e, leave);
-	emit_bytes(&g->e, ret->bytes, ret->len);
+	if (first->window->n > 1) {
+		emit_set(&g->e, leave);
+		emit_bytes(&g->e, ret->bytes, ret->len);
+	}
 	put_rest(g);
 	g->out->entry_at = entry_at;
 	g->out->hijack_off = off;
@@ -500,13 +502,13 @@ static void put_then(struct gen *g, label_t at, label_t back)
 
 static void put_block(struct gen *g)
 {
-	label_t copy, back = emit_label(&g->e), then;
+	label_t copy, back = emit_label(&g->e), then, ret;
 
 	g->search = emit_label(&g->e);
 	g->read_call = emit_label(&g->e);
 	g->low_bits = emit_label(&g->e);
 	g->high_bits = emit_label(&g->e);
-	then = put_copy(g, &copy);
+	then = put_copy(g, &copy, &ret);
 	g->isa->align(&g->e);
 	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
@@ -516,7 +518,7 @@ static void put_block(struct gen *g)
 		put_return(g, back);
 	put_rest(g);
 	if (g->plan->then)
-		put_then(g, then, back);
+		put_then(g, then, back, ret);
 	put_literals(g);
 }
 
