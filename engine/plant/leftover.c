@@ -128,7 +128,7 @@ static int of_other_version(const struct tracee *t, struct ubp_err *err)
 		return 0;
 	return ubp_fail(
 		err, EBUSY,
-		"process %d has probes of another version of ubp, which was killed or is "
+		"process %d may have probes of another version of ubp, which was killed or is "
 		"there still: only that version can take them out",
 		(int)t->process->pid);
 }

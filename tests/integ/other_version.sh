@@ -25,7 +25,7 @@ print(was or "none")
 END
 not_touched() {
 	text_of "$PID" "$F" before
-	refused "process $PID has probes of another version of ubp" -p "$PID" -n 1 "${defs[@]}"
+	refused "process $PID may have probes of another version of ubp" -p "$PID" -n 1 "${defs[@]}"
 	alive
 	text_of "$PID" "$F" now
 	cmp before now || fail "probes of another version were changed"
