@@ -19,6 +19,9 @@
 /* An entry is that of a return with $duration if it was so near to the start. */
 #define NEAR_NS 1000000
 
+/* Entries of a function are all there, as a rule, if so many returns have one for each that has none. */
+#define PAIRS_A_STRAY 16
+
 /* No stack of a thread is larger, as a rule. */
 #define STACK_BYTES (8UL << 20)
 
@@ -316,6 +319,37 @@ static uint64_t find_near(const struct thread *t, const struct function *functio
 	return best;
 }
 
+/*
+ * The same, where none is near: between the record of the entry and the start of $duration a thread may have waited, for room or for a
+ * processor. Then the innermost call is the one, unless something was seen in between, or the function's entries are not all there.
+ */
+static uint64_t find_late(const struct calls *calls, const struct thread *t,
+			  const struct function *f, uint64_t start)
+{
+	const struct open_call *open = innermost(t);
+
+	if (!open || open->function != f || open->gaps != calls->gaps ||
+	    open->start_ns > start || f->n_strays * PAIRS_A_STRAY > f->n_paired ||
+	    thread_done_between(t, open->start_ns, start))
+		return 0;
+	return thread_top(t, f);
+}
+
+/* Place of the entry of a call that has lasted @duration_ns; 0: none is known. */
+static uint64_t find_timed(const struct calls *calls, struct thread *t,
+			   const struct function *f, uint64_t end_ns, uint64_t duration_ns)
+{
+	uint64_t start = end_ns > duration_ns ? end_ns - duration_ns : 0;
+	uint64_t place = find_near(t, f, end_ns, duration_ns);
+
+	if (place)
+		return place;
+	place = find_late(calls, t, f, start);
+	if (place)
+		thread_at(t, place)->start_ns = start; /* the wait was not the call's */
+	return place;
+}
+
 /* A return that no entry is known of. */
 static struct call lone_return(struct calls *calls, const struct thread *t,
 			       const struct function *function, uint64_t end_ns,
@@ -372,7 +406,7 @@ static void tell_outer(const struct thread *t, const struct function *f,
 static int add_return(struct calls *calls, struct thread *t, const struct function_probe *p,
 		      const struct spec_probe *probe, const struct event_record *record)
 {
-	const struct function *f = p->function;
+	struct function *f = p->function;
 	uint64_t bit = 1ULL << p->i, duration = 0, place;
 	bool has_duration = take_value(p->duration, record, &duration);
 	struct call call;
@@ -381,7 +415,10 @@ static int add_return(struct calls *calls, struct thread *t, const struct functi
 		t->returned_seen |= bit;
 		return CALLS_OTHER;
 	}
-	place = has_duration ? find_near(t, f, record->time, duration) : thread_top(t, f);
+	place = has_duration ? find_timed(calls, t, f, record->time, duration)
+			     : thread_top(t, f);
+	f->n_paired += place != 0;
+	f->n_strays += !place && !thread_top(t, f);
 	while (place && t->below + t->n > place)
 		tell_unreturned(calls, t, record->time, CALL_LEFT);
 	if (place) {

@@ -19,6 +19,8 @@
  *
  * - A return without an entry (it was before the trace, a filter kept it out, no probe asks for it): where its record has
  *   $duration the start is known, and it is a call. Else .has_start is false.
+ * - An entry long before the start of $duration: the thread waited in between, for room or for a processor. It is the entry if nothing else
+ *   was seen meanwhile and the function's entries are all there, as a rule; the call began when $duration says.
  * - An entry whose return never comes, since an exception or longjmp() left it: a caller's return shows that (CALL_LEFT). Where entries have the
  *   stack pointer among their args (%sp or $stack) the next entry does, too, so what comes later is not taken for what it has called.
  * - Records that were lost: a call that was open then may be paired with the return of another one. It has .is_uncertain, unless

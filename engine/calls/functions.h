@@ -22,6 +22,7 @@ struct function {
 	char *name, *file;
 	unsigned n_entries, n_returns; /* its probes */
 	bool has_duration;             /* a return probe has */
+	uint64_t n_paired, n_strays; /* returns with an entry, and those while none was open */
 };
 
 /* What a probe is. */

@@ -138,6 +138,15 @@ uint64_t thread_take_done(struct thread *t, uint64_t start_ns)
 	return sum;
 }
 
+bool thread_done_between(const struct thread *t, uint64_t from_ns, uint64_t to_ns)
+{
+	size_t i = t->n_done;
+
+	while (i && t->done[i - 1].start_ns >= to_ns)
+		i--;
+	return i && t->done[i - 1].start_ns >= from_ns;
+}
+
 /* Of the older half two neighbours become one: few calls around begin between them. */
 static void join_done(struct thread *t)
 {

@@ -73,6 +73,8 @@ struct open_call *thread_at(const struct thread *thread, uint64_t place);
  * A call that began at @start_ns is over: returns the nanoseconds of what began then or later and was over before, which belongs to it from now on.
  */
 uint64_t thread_take_done(struct thread *thread, uint64_t start_ns);
+/* Whether a call that is over, and that no call around has taken, began at @from_ns or later and before @to_ns. */
+bool thread_done_between(const struct thread *thread, uint64_t from_ns, uint64_t to_ns);
 /* 0 or -ENOMEM. */
 int thread_add_done(struct thread *thread, uint64_t start_ns, uint64_t total_ns);
 

@@ -52,7 +52,7 @@ static void on_call(void *ctx, const struct call *call)
 		       (unsigned long long)call->self_ns, ends[call->end],
 		       call->is_uncertain ? "?" : "");
 	if (call->entry) {
-		assert_int_equal(call->entry->time, call->start_ns);
+		assert_true(call->entry->time <= call->start_ns);
 		assert_int_equal(arg, call->start_ns);
 		assert_int_equal(call->entry->tid, call->tid);
 	}
@@ -260,6 +260,28 @@ static void durations(void **state)
 				     "f#4<0@0[300000000,330000000]29000000");
 }
 
+/* A thread that waited between its entry's record and the start of $duration: no call of the next ones is inside of that one. */
+static void waits(void **state)
+{
+	struct fixture *f = *state;
+	const uint64_t ms = 1000000;
+
+	know(f);
+	assert_int_equal(0, calls_add_probe(f->calls, &f->timed.probe));
+	add(f, &f->entry[F], 1, 10 * ms, 19 * ms); /* on_call() wants the start in it */
+	add(f, &f->timed, 1, 20 * ms, 1 * ms);
+	enter(f, F, 1, 30 * ms);
+	add(f, &f->timed, 1, 31 * ms, 1 * ms);
+	enter(f, F, 1, 40 * ms);
+	enter(f, G, 1, 41 * ms);
+	leave(f, G, 1, 42 * ms);
+	add(f, &f->timed, 1, 50 * ms, 1 * ms); /* no wait: G was called in between */
+	assert_string_equal(f->told, "f#1<0@0[19000000,20000000]1000000 "
+				     "f#2<0@0[30000000,31000000]1000000 "
+				     "g#4<3@1[41000000,42000000]1000000 "
+				     "f#5<3@1[49000000,50000000]1000000");
+}
+
 /* Returns alone tell what is whose, too. */
 static void returns_alone(void **state)
 {
@@ -353,9 +375,10 @@ static void bounds(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(nested), TEST(paths),          TEST(entries_alone), TEST(left_and_open),
-		TEST(lost),   TEST(durations),      TEST(returns_alone), TEST(several_probes),
-		TEST(bounds), TEST(stack_pointers),
+		TEST(nested),        TEST(paths),          TEST(entries_alone),
+		TEST(left_and_open), TEST(lost),           TEST(durations),
+		TEST(waits),         TEST(returns_alone),  TEST(several_probes),
+		TEST(bounds),        TEST(stack_pointers),
 	};
 
 	return cmocka_run_group_tests_name("calls", tests, NULL, NULL);
