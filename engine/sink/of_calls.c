@@ -39,6 +39,12 @@ enum calls_record sink_calls_add(struct sink *sink, struct calls **calls, calls_
 	return CALLS_OTHER;
 }
 
+uint64_t sink_calls_weight(const struct sink *sink, const struct call *call)
+{
+	/* A call that did not return is told of by another's record. */
+	return call->ret && sink->weight ? sink->weight : 1;
+}
+
 void sink_calls_lost(struct calls *calls, uint64_t n)
 {
 	struct event_record gap = { .kind = EVENT_LOST, .n_lost = n };

@@ -18,7 +18,10 @@ enum calls_record sink_calls_add(struct sink *sink, struct calls **calls, calls_
 				 const struct spec_probe *probe,
 				 const struct event_record *record);
 
-/* The same for @n lost events that no record tells of. */
+/* For how many calls the one that the sink is just told of stands, where hits are sampled; else 1. */
+uint64_t sink_calls_weight(const struct sink *sink, const struct call *call);
+
+/* sink_calls_add() for @n lost events that no record tells of. */
 void sink_calls_lost(struct calls *calls, uint64_t n);
 
 /*

@@ -60,7 +60,7 @@ struct pprof {
 	uint64_t *stack; /* that is looked for */
 	size_t n_stack, cap_stack;
 	uint64_t first_ns, last_ns, n_lost;
-	int64_t total_ns;
+	uint64_t total_ns;
 };
 
 static struct pprof *pprof_of(struct sink *sink)
@@ -207,7 +207,7 @@ static void take_path(struct pprof *p, uint32_t path)
 		push(p, f->name, NULL, 0, f->file, 0);
 }
 
-static void count(struct pprof *p, int64_t hits, int64_t ns)
+static void count(struct pprof *p, uint64_t hits, uint64_t ns)
 {
 	size_t bytes;
 	uint64_t hash;
@@ -237,8 +237,8 @@ static void count(struct pprof *p, int64_t hits, int64_t ns)
 		}
 	}
 	p->total_ns += ns;
-	s->values[0] += hits;
-	s->values[1] += ns;
+	s->values[0] = (int64_t)((uint64_t)s->values[0] + hits);
+	s->values[1] = (int64_t)((uint64_t)s->values[1] + ns);
 }
 
 /* --- events ------------------------------------------------------------------------------------- */
@@ -247,6 +247,7 @@ static void on_call(void *ctx, const struct call *call)
 {
 	struct pprof *p = ctx;
 	bool has_time = call->end == CALL_RETURNED && call->has_start && !call->is_uncertain;
+	uint64_t weight = sink_calls_weight(&p->sink, call);
 
 	if (call->entry && call->entry->n_stack)
 		take_stack(p, call->entry);
@@ -258,7 +259,7 @@ static void on_call(void *ctx, const struct call *call)
 		p->n_stack = 0;
 		push(p, call->function->name, NULL, 0, call->function->file, 0);
 	}
-	count(p, 1, has_time ? (int64_t)call->self_ns : 0);
+	count(p, weight, has_time ? weight * call->self_ns : 0);
 }
 
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
@@ -277,7 +278,7 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 		take_stack(p, record);
 	else
 		push(p, probe->event, NULL, 0, probe->path, 0);
-	count(p, sink->weight ? (int64_t)sink->weight : 1, 0);
+	count(p, sink->weight ? sink->weight : 1, 0);
 }
 
 static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)

@@ -29,7 +29,7 @@ static uint64_t middle(unsigned block, unsigned range)
 	return first + (block ? (1ULL << block) / 2 : 0);
 }
 
-int quantiles_add(struct quantiles *q, uint64_t value)
+int quantiles_add(struct quantiles *q, uint64_t value, uint64_t n)
 {
 	unsigned block = block_of(value);
 
@@ -37,8 +37,8 @@ int quantiles_add(struct quantiles *q, uint64_t value)
 		q->counts[block] = calloc(block ? WIDTH : 2 * WIDTH, sizeof(uint64_t));
 	if (!q->counts[block])
 		return -ENOMEM;
-	q->counts[block][range_of(value, block)]++;
-	q->n++;
+	q->counts[block][range_of(value, block)] += n;
+	q->n += n;
 	return 0;
 }
 

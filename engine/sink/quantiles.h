@@ -20,8 +20,8 @@ struct quantiles {
 		[60]; /* of each power of two, from 2^5 on (what is below is with the first): 32 ranges, or 64 */
 };
 
-/* 0 or -ENOMEM: it is not counted. */
-int quantiles_add(struct quantiles *q, uint64_t value);
+/* @n times. 0 or -ENOMEM: it is not counted. */
+int quantiles_add(struct quantiles *q, uint64_t value, uint64_t n);
 /* What @share of them (0 to 1) are not above. 0 if there are none. */
 uint64_t quantiles_get(const struct quantiles *q, double share);
 void quantiles_free(struct quantiles *q);

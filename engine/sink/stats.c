@@ -38,14 +38,14 @@ static struct stats_path *path_at(struct stats *s, uint32_t path)
 	return &s->paths[path];
 }
 
-static void count(struct stats_function *f, const struct call *call)
+static void count(struct stats_function *f, const struct call *call, uint64_t weight)
 {
 	uint64_t time = call->end_ns - call->start_ns;
 
-	f->n++;
-	f->self += call->self_ns;
+	f->n += weight;
+	f->self += weight * call->self_ns;
 	/* Time counts once, where calls are inside of others. */
-	f->total += time - (call->inner_ns < time ? call->inner_ns : time);
+	f->total += weight * (time - (call->inner_ns < time ? call->inner_ns : time));
 	if (time < f->min)
 		f->min = time;
 	if (time > f->max)
@@ -58,6 +58,7 @@ static void on_call(void *ctx, const struct call *call)
 	struct stats_function *f = function_at(s, call->function);
 	struct stats_path *path = path_at(s, call->path);
 	uint64_t time = call->end_ns - call->start_ns;
+	uint64_t weight = sink_calls_weight(&s->sink, call);
 
 	if (f && (call->end != CALL_RETURNED || !call->has_start)) {
 		f->unreturned += call->end != CALL_RETURNED;
@@ -65,14 +66,14 @@ static void on_call(void *ctx, const struct call *call)
 	}
 	if (call->is_uncertain)
 		return;
-	if (!f || !path || quantiles_add(&f->times, time) < 0) {
+	if (!f || !path || quantiles_add(&f->times, time, weight) < 0) {
 		s->sink.is_short = true;
 		return;
 	}
-	count(f, call);
-	path->n++;
-	path->total += time;
-	path->self += call->self_ns;
+	count(f, call, weight);
+	path->n += weight;
+	path->total += weight * time;
+	path->self += weight * call->self_ns;
 }
 
 static struct stats_event *event_of(struct stats *s, const struct spec_probe *probe)

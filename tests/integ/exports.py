@@ -461,6 +461,8 @@ def live():
         same("live: csv of samples", {r["weight"] for r in csv.DictReader(f)}, {"2"})
     with open("live.chrome", encoding="utf-8") as f:
         same("live: chrome", [e["args"]["call"]["w"] for e in json.load(f)["traceEvents"] if e["ph"] == "X"], [3, 5, -7])
+    run(UPROBE, "--record=sampled.ubp", "--sample", "2", *probes, "--", arg)
+    same("live: stats of sampled calls", json.loads(run(REPORT, "--stats", "--json", "sampled.ubp").stdout)["functions"][0]["calls"], 2)
     if has("protoc"):
         with open("live.perfetto", "rb") as f:
             same("live: perfetto", run("protoc", "--decode_raw", stdin=f).stdout.count('23: "area"'), 3)

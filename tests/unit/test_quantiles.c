@@ -31,7 +31,7 @@ static void check(size_t n)
 	struct quantiles q = { 0 };
 
 	for (size_t i = 0; i < n; i++)
-		assert_int_equal(0, quantiles_add(&q, values[i]));
+		assert_int_equal(0, quantiles_add(&q, values[i], 1));
 	assert_int_equal(n, q.n);
 	qsort(values, n, sizeof(values[0]), by_value);
 	for (size_t i = 0; i < sizeof(shares) / sizeof(shares[0]); i++) {
@@ -81,7 +81,7 @@ static void edges(void **state)
 	for (n = 0; n < 64; n++) {
 		struct quantiles q = { 0 };
 
-		assert_int_equal(0, quantiles_add(&q, n));
+		assert_int_equal(0, quantiles_add(&q, n, 1));
 		assert_int_equal(n, quantiles_get(&q, 0.5));
 		quantiles_free(&q);
 	}
