@@ -389,16 +389,15 @@ int tui_begin(struct ubp_session *session, struct output *out, struct tui **ret_
 	return CLI_OK;
 }
 
-void tui_end(struct tui *t)
+/* What stays: rates are those of the whole time. */
+static void put_end(struct tui *t, uint64_t now)
 {
-	uint64_t now = now_ns();
+	uint64_t lost = ubp_meter_lost(t->meter);
 
-	if (!t)
-		return;
-	output_printf(t->out, "\033[?25h\033[?1049l");
-	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
+	for (size_t i = 0; i < t->n_hits; i++)
+		t->hits[i] = 0;
 	t->order = BY_HITS;
-	if (take_rows(t, now - t->drawn_ns)) {
+	if (take_rows(t, now - t->start_ns)) {
 		find_octaves(t);
 		put_heads(t, 200);
 		for (size_t i = 0; i < t->n_rows; i++) {
@@ -407,6 +406,18 @@ void tui_end(struct tui *t)
 		}
 		output_printf(t->out, "\n");
 	}
+	if (lost)
+		output_printf(t->out, "%" PRIu64 " event%s lost, and not counted\n", lost,
+			      lost == 1 ? " was" : "s were");
+}
+
+void tui_end(struct tui *t)
+{
+	if (!t)
+		return;
+	output_printf(t->out, "\033[?25h\033[?1049l");
+	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
+	put_end(t, now_ns());
 	ubp_meter_free(t->meter);
 	free(t->rows);
 	free(t->hits);

@@ -12,11 +12,13 @@ int tui_check(const struct trace_options *o)
 	const char *other = o->command                   ? "a command"
 			    : o->to.output               ? "-o"
 			    : o->to.record.path          ? "--record"
-			    : o->form.is_data            ? "--json and --folded"
 			    : o->strict                  ? "--strict"
 			    : tally_is_wanted(&o->tally) ? "--count, --hist and --sum"
 							 : NULL;
 
+	if (o->form.is_data)
+		return cli_usage_error("--tui has the terminal for itself: it excludes --%s",
+				       o->form.name);
 	if (other)
 		return cli_usage_error("--tui has the terminal for itself: it excludes %s",
 				       other);

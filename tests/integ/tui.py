@@ -81,6 +81,20 @@ def counts_all():
     terminal.close()
 
 
+def tells_losses():
+    process = subprocess.Popen([f"{FIXTURES}/threads", str(N_THREADS), "100000"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process.stdout.readline()
+    terminal = Terminal([UPROBE, "--tui", "--buffer-size=16", "-p", str(process.pid), f"p:tick {FIXTURES}/threads:tick"], "C")
+    terminal.until(r"^tick +0 +0")
+    process.communicate("go\nend\n", timeout=WAIT)
+    shown = terminal.until(r"^status 0")
+    hits = re.search(r"^tick +\S*[1-9]\S* +(\d+)", shown, re.M)
+    lost = re.search(r"^(\d+) events were lost", shown, re.M)
+    if not hits or not lost or int(hits[1]) + int(lost[1]) != N_THREADS * 100000:
+        fail(f"what was lost is not told:\n{shown}")
+    terminal.close()
+
+
 def obeys_keys():
     process = target()
     terminal = traced(process, locale="C")
@@ -101,9 +115,9 @@ def obeys_keys():
 
 
 def makes_no_sense():
-    for args in (["-o", "x"], ["--json"], ["--record", "x"], ["--count"], ["--strict"], []):
+    for args in (["-o", "x"], ["--json"], ["--csv"], ["--record", "x"], ["--count"], ["--strict"], []):
         done = subprocess.run([UPROBE, "--tui", *args, "p:libc:malloc"], capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL, timeout=WAIT)
-        if done.returncode != 2 or "--tui " not in done.stderr:
+        if done.returncode != 2 or "--tui " not in done.stderr or "--csv" in args and "excludes --csv" not in done.stderr:
             fail(f"{args}: {done.returncode} {done.stderr}")
 
 
@@ -113,6 +127,7 @@ def main():
         print("tmux is not there")
         sys.exit(77)
     counts_all()
+    tells_losses()
     obeys_keys()
     print("ok")
 
