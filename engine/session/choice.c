@@ -138,6 +138,13 @@ static const struct choice_probe *rules_of(struct choice *c, const struct spec_p
 	return NULL;
 }
 
+bool choice_may_want(struct choice *c, const struct spec_probe *probe)
+{
+	const struct choice_probe *p = c->n_rules ? rules_of(c, probe) : NULL;
+
+	return !p || p->passes || p->n;
+}
+
 static bool has_pid(const struct choice *c, int32_t pid)
 {
 	for (size_t i = 0; i < c->n_pids; i++)

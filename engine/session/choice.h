@@ -48,6 +48,8 @@ enum choice_answer {
 	CHOICE_LATE
 }; /* late: no later one is wanted, either */
 
+/* Can any event of @probe be wanted, by the rules? To be asked when all of these are there. */
+bool choice_may_want(struct choice *choice, const struct spec_probe *probe);
 /* @probe NULL: a gap, which only its time leaves out. */
 enum choice_answer choice_asks(struct choice *choice, const struct spec_probe *probe,
 			       const struct event_record *record);

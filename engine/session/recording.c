@@ -34,13 +34,25 @@ static size_t resolve(void *ctx, const struct event_record *record, size_t i,
 	return frames_of_json(recording_merge_name(r->merge, vaddr, i == 0), vaddr, frames);
 }
 
-static const struct spec_probe *next_probe(void *ctx, unsigned *at)
+static const struct spec_probe *next_of_all(void *ctx, unsigned *at)
 {
 	const struct ubp_recording *r = ctx;
 	const struct spec_probe *probe = NULL;
 
 	while (!probe && *at < recording_merge_n_probes(r->merge))
 		probe = recording_merge_probe(r->merge, (*at)++);
+	return probe;
+}
+
+/* Those that have events which are wanted: a function without its return probe has no calls. */
+static const struct spec_probe *next_probe(void *ctx, unsigned *at)
+{
+	struct ubp_recording *r = ctx;
+	const struct spec_probe *probe;
+
+	do
+		probe = next_of_all(r, at);
+	while (probe && !choice_may_want(&r->choice, probe));
 	return probe;
 }
 
@@ -129,8 +141,10 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 int ubp_recording_choose(struct ubp_recording *r, const char *event, const char *filter,
 			 struct ubp_err *err)
 {
+	const struct sink_probes all = { next_of_all, r };
+
 	ubp_err_reset(err);
-	return choice_add(&r->choice, &r->texts.probes, event, filter, err);
+	return choice_add(&r->choice, &all, event, filter, err);
 }
 
 int ubp_recording_choose_pids(struct ubp_recording *r, const pid_t *pids, size_t n,

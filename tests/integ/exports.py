@@ -423,6 +423,13 @@ def choice():
             (("--to", middle["time"]), lambda e: e["ns"] <= middle["ns"]),
             (("--from", "+0.00002", "--to", "+0.0004"), lambda e: first + 20000 <= e["ns"] <= first + 400000)):
         same(f"{options}", [(e["time"], e["tid"]) for e in read_events(*options)], [(e["time"], e["tid"]) for e in events if wanted(e)])
+    for options, calls, hits in (
+            (("-e", "tick"), {}, {"tick": 100}),
+            (("-e", "*", "--filter", "i > 30"), {}, {"tick": sum(e["args"].get("i", 0) > 30 for e in events)}),
+            (("-e", "tick", "--filter", "i == 3", "-e", "tock"), {"tick": 2}, {})):
+        told = json.loads(run(REPORT, "--stats", "--json", *options, FILE).stdout)
+        same(f"stats {options}", {f["name"]: f["calls"] for f in told["functions"]}, calls)
+        same(f"stats {options}", {e["name"]: e["hits"] for e in told["events"]}, hits)
 
 
 def hosts():
