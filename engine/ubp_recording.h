@@ -111,6 +111,7 @@ struct ubp_recording_damage {
 	uint64_t records; /* that make no sense */
 	uint64_t
 		files; /* of a rotated recording, that are not there, between others that are */
+	uint64_t twice; /* recordings that are copies of another one of them */
 };
 
 void ubp_recording_damage(const struct ubp_recording *recording,

@@ -111,6 +111,12 @@ static int tell_damage(const struct report *r)
 			       damage.files == 1 ? "is" : "are");
 		cli_warn(NULL, text);
 	}
+	if (damage.twice) {
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " recording%s given twice: events count twice",
+			       damage.twice, damage.twice == 1 ? " is" : "s are");
+		cli_warn(NULL, text);
+	}
 	if (!damage.bytes && !damage.blocks && !damage.records)
 		return CLI_OK;
 	(void)snprintf(text, sizeof(text),

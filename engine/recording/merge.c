@@ -147,10 +147,12 @@ bool recording_merge_has_names(const struct recording_merge *m)
 }
 
 void recording_merge_damage(const struct recording_merge *m,
-			    struct recording_damage *ret_damage, uint64_t *ret_files)
+			    struct recording_damage *ret_damage, uint64_t *ret_files,
+			    uint64_t *ret_twice)
 {
 	*ret_damage = m->damage;
 	*ret_files = m->n_missing;
+	*ret_twice = m->n_twice;
 }
 
 /* --- records by time ------------------------------------------------------------------------ */

@@ -63,8 +63,12 @@ struct recording_merge_part {
 size_t recording_merge_n_parts(const struct recording_merge *merge);
 struct recording_merge_part recording_merge_part(const struct recording_merge *merge, size_t i);
 
-/* Of all together; .is_cut: of any. *ret_files: so many, of those of a rotated recording, are not among them and lie between others. */
+/*
+ * Of all together; .is_cut: of any. *ret_files: so many, of those of a rotated recording, are not among them and lie between others;
+ * *ret_twice: so many are another one's copies.
+ */
 void recording_merge_damage(const struct recording_merge *merge,
-			    struct recording_damage *ret_damage, uint64_t *ret_files);
+			    struct recording_damage *ret_damage, uint64_t *ret_files,
+			    uint64_t *ret_twice);
 
 #endif

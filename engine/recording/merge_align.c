@@ -117,7 +117,7 @@ static int compare_ids(const void *a, const void *b)
 	return x->part < y->part ? -1 : x->part > y->part;
 }
 
-/* Those between parts that are there. */
+/* Those between parts that are there; and those that are there in several files. */
 static int count_missing(struct recording_merge *m, struct ubp_err *err)
 {
 	struct merge_part **v = malloc(m->n_parts * sizeof(struct merge_part *));
@@ -129,6 +129,8 @@ static int count_missing(struct recording_merge *m, struct ubp_err *err)
 	for (size_t i = 1; i < m->n_parts; i++)
 		if (v[i]->id == v[i - 1]->id && v[i]->part > v[i - 1]->part)
 			m->n_missing += v[i]->part - v[i - 1]->part - 1;
+		else if (v[i]->id == v[i - 1]->id && v[i]->path_number != v[i - 1]->path_number)
+			m->n_twice++;
 	free(v);
 	return 0;
 }

@@ -33,7 +33,7 @@ struct recording_merge {
 	uint32_t maps; /* of its record, as its reader knows them */
 	uint64_t weight;
 	struct recording_damage damage;
-	uint64_t n_missing;
+	uint64_t n_missing, n_twice;
 	bool has_names, has_hosts, has_ids;
 	/* Numbers: of a recording's probe -> number + 1; of its mappings. */
 	struct map by_probe, by_maps;

@@ -228,11 +228,11 @@ void ubp_recording_damage(const struct ubp_recording *r,
 			  struct ubp_recording_damage *ret_damage)
 {
 	struct recording_damage damage;
-	uint64_t n_files;
+	uint64_t n_files, n_twice;
 
-	recording_merge_damage(r->merge, &damage, &n_files);
+	recording_merge_damage(r->merge, &damage, &n_files, &n_twice);
 	*ret_damage = (struct ubp_recording_damage){ damage.bytes, damage.blocks,
-						     damage.records, n_files };
+						     damage.records, n_files, n_twice };
 }
 
 const char *ubp_event_host(const struct ubp_event *e)

@@ -136,6 +136,8 @@ def has_hosts():
         lines = run(REPORT, *options, "of.two", "of.one").stdout.splitlines()
         if len(lines) != len(here) or not all(word in line for word, line in zip(here, lines)):
             fail(f"hosts {options}: {lines}")
+    if "1 recording is given twice: events count twice" not in run(REPORT, "of.one", "./of.one").stderr:
+        fail("a file that is given twice is not told of")
     if "host" in run(REPORT, "--json", "of.one").stdout:
         fail("a host is told where there is but one")
     if "recorded on one" not in run(REPORT, "--info", "of.two", "of.one").stdout:

@@ -288,12 +288,12 @@ static void rotated(const char *path, unsigned keep, int n_files)
 	end(recording);
 }
 
-static void tells_of_missing_files(void **state)
+static void tells_of_missing_files_and_copies(void **state)
 {
-	const char *paths[] = { "r", "r.4", "r.1" };
+	const char *paths[] = { "r", "r.4", "r.1", "r.4" };
 	struct recording_damage damage;
 	struct recording_merge *merge;
-	uint64_t n_files;
+	uint64_t n_files, n_twice;
 
 	(void)state;
 	rotated("r", 0, 6);
@@ -304,11 +304,17 @@ static void tells_of_missing_files(void **state)
 	expect(merge, 3, 103 * SECOND, NULL);
 	expect(merge, 5, 105 * SECOND, NULL);
 	assert_null(next(merge));
-	recording_merge_damage(merge, &damage, &n_files);
+	recording_merge_damage(merge, &damage, &n_files, &n_twice);
 	assert_int_equal(n_files, 3);
+	assert_int_equal(n_twice, 0);
 	assert_int_equal(damage.bytes | damage.blocks | damage.records, 0);
 	/* The same probe in all of them. */
 	assert_int_equal(recording_merge_n_probes(merge), 1);
+	recording_merge_free(merge);
+	merge = open_all(paths, 4, RECORDING_ALIGN_NOT, NULL);
+	recording_merge_damage(merge, &damage, &n_files, &n_twice);
+	assert_int_equal(n_files, 3);
+	assert_int_equal(n_twice, 1);
 	recording_merge_free(merge);
 }
 
@@ -363,7 +369,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(puts_clocks_together, make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(opens_files_when_they_are_due, make_folder,
 						drop_folder),
-		cmocka_unit_test_setup_teardown(tells_of_missing_files, make_folder,
+		cmocka_unit_test_setup_teardown(tells_of_missing_files_and_copies, make_folder,
 						drop_folder),
 		cmocka_unit_test_setup_teardown(deletes_the_oldest, make_folder, drop_folder),
 		cmocka_unit_test_setup_teardown(has_no_probe_stand_for_another, make_folder,
