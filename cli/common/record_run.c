@@ -53,8 +53,11 @@ int record_end(struct ubp_session *session, const struct record_options *o, bool
 	if (ubp_record_end(session, &err) < 0)
 		return has_failed ? CLI_FAILED : cli_error_record(&err);
 	(void)snprintf(text, sizeof(text),
-		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB; ubp-report prints them",
-		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024);
+		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB; ubp-report prints %s",
+		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024,
+		       o->keep     ? "what the files that were kept have"
+		       : o->rotate ? "them, if all files are given"
+				   : "them");
 	cli_tell(NULL, text);
 	return CLI_OK;
 }

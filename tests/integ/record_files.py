@@ -43,7 +43,7 @@ def rotates():
     names = files("rotated")
     if names != ["rotated", "rotated.1", "rotated.2"] or any(os.path.getsize(f) > 8 * MIB for f in names):
         fail(f"--rotate 8M: {names} {[os.path.getsize(f) for f in names]}")
-    if f"{2 * N} events" not in done.stderr:
+    if f"{2 * N} events" not in done.stderr or "if all files are given" not in done.stderr:
         fail(done.stderr)
     for name in names:
         info = run(REPORT, "--info", name)
@@ -57,7 +57,8 @@ def rotates():
         fail(f"a second run: {files('rotated')}")
     with open("rotated.7", "w", encoding="utf-8") as f:
         f.write("mine")
-    record("rotated", "--rotate", "8M,2", rounds=10)
+    if "prints what the files that were kept have" not in record("rotated", "--rotate", "8M,2", rounds=10).stderr:
+        fail("it says that all can be printed")
     if files("rotated") != ["rotated", "rotated.7", "rotated.8"]:
         fail(f"--rotate 8M,2: {files('rotated')}")
     check_all("the one before", *ticks("rotated.8"), rounds=10)
