@@ -190,6 +190,8 @@ static int print_events(struct report *r)
 	put(r, text, len);
 	if (n < 0)
 		return cli_error_record(&err);
+	if (r->opt->form.needs_stack && r->progress.n && !len)
+		cli_warn(NULL, "no event has a stack: uprobe -s records them");
 	return ubp_sink_is_short(r->sink)
 		       ? cli_error("out of memory: what is written is not all")
 		       : CLI_OK;

@@ -430,6 +430,8 @@ def choice():
         told = json.loads(run(REPORT, "--stats", "--json", *options, FILE).stdout)
         same(f"stats {options}", {f["name"]: f["calls"] for f in told["functions"]}, calls)
         same(f"stats {options}", {e["name"]: e["hits"] for e in told["events"]}, hits)
+    done = run(REPORT, "--folded", FILE)
+    same("folded, without stacks", (done.stdout, done.stderr), ("", "ubp-report: warning: no event has a stack: uprobe -s records them\n"))
 
 
 def hosts():
