@@ -81,9 +81,11 @@ static int write_one(struct ubp_session *session, const struct trace_options *o,
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (o->form.needs_stack && is_command(text, "hist", &rest))
-		return cli_usage_error("histograms are no stacks: --trigger hist excludes --%s",
-				       o->form.name);
+	if (o->form.is_data && strcmp(o->form.name, "json") != 0 &&
+	    is_command(text, "hist", &rest))
+		return cli_usage_error(
+			"histograms are text or --json: --trigger hist excludes --%s",
+			o->form.name);
 	name_event(session, i, name);
 	if (ubp_trigger_write(session, name, text, &err) < 0 ||
 	    mute(session, name, text, &err) < 0)

@@ -43,6 +43,7 @@ usage 'hits that are counted are no events: --trigger excludes --count, --hist a
 usage "--prometheus takes PORT, ADDR:PORT or [ADDR6]:PORT, not 'host:80'" --prometheus host:80 p:libc:getenv
 usage '--prometheus is for tracing: it excludes -v, --check, --definition and --explain' --prometheus 80 --check p:libc:getenv
 usage 'a histogram of --trigger is no metric yet: --prometheus has those of --count, --hist and --sum' --prometheus 80 p:libc:getenv --trigger hist:keys=common_pid
+usage 'histograms are text or --json: --trigger hist excludes --csv' --csv -e p:libc:getenv --trigger hist:keys=common_pid
 usage '--otlp says where events go: it excludes -o' --otlp x -o y p:libc:getenv
 usage '--otlp says where events go: it excludes --record' --otlp x --record y p:libc:getenv
 usage '--otlp has a form of its own: it excludes --json' --json --otlp x p:libc:getenv
