@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "cli/common/form.h"
 #include "cli/common/form_options.h"
@@ -16,7 +17,12 @@
 
 static int set_form(void *into, const char *name)
 {
-	(void)ubp_sink_form(name, &((struct report_options *)into)->form);
+	struct report_options *o = into;
+
+	if (o->form.is_data && strcmp(o->form.name, name) != 0)
+		return cli_usage_error("--%s has a form of its own: it excludes --%s", name,
+				       o->form.name);
+	(void)ubp_sink_form(name, &o->form);
 	return CLI_OK;
 }
 
@@ -202,6 +208,21 @@ static const struct cli_syntax syntax = {
 	.positional = add_file,
 };
 
+/* It would be emptied before it is read. */
+static int check_output(const struct report_options *o)
+{
+	const char *to = o->otlp ? o->otlp : o->output;
+	struct stat out, in;
+
+	if (!to || stat(to, &out) < 0 || !S_ISREG(out.st_mode))
+		return CLI_OK;
+	for (size_t i = 0; i < o->n_files; i++)
+		if (stat(o->files[i], &in) == 0 && in.st_dev == out.st_dev &&
+		    in.st_ino == out.st_ino)
+			return cli_usage_error("%s is to be read: it is not written to", to);
+	return CLI_OK;
+}
+
 static int check(const struct report_options *o)
 {
 	if (!o->n_files)
@@ -221,6 +242,8 @@ static int check(const struct report_options *o)
 		return cli_usage_error("--diff compares FILEs: it excludes --align");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	if (check_output(o) != CLI_OK)
+		return CLI_USAGE;
 	return o->info ? CLI_OK : form_check(&o->form, o->output, false, false);
 }
 
