@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/hash.h"
 #include "engine/base/vec.h"
 
 static struct stats *stats_of(struct sink *sink)
@@ -76,22 +77,44 @@ static void on_call(void *ctx, const struct call *call)
 	path->self += weight * call->self_ns;
 }
 
+static void free_event(struct stats_event *e)
+{
+	free(e->group);
+	free(e->name);
+	free(e);
+}
+
+static struct stats_event *event_called(struct stats *s, const struct spec_probe *probe)
+{
+	uint64_t hash = hash_text(hash_text(0, probe->group), probe->event);
+	struct stats_event *first = map_get(&s->by_name, hash), *e = first;
+
+	while (e && (strcmp(e->name, probe->event) != 0 || strcmp(e->group, probe->group) != 0))
+		e = e->next;
+	if (e)
+		return e;
+	e = calloc(1, sizeof(*e));
+	if (!e)
+		return NULL;
+	e->next = first;
+	e->group = strdup(probe->group);
+	e->name = strdup(probe->event);
+	if (!e->group || !e->name || map_put(&s->by_name, hash, e) < 0) {
+		free_event(e);
+		return NULL;
+	}
+	s->n_events++;
+	return e;
+}
+
 static struct stats_event *event_of(struct stats *s, const struct spec_probe *probe)
 {
 	struct stats_event *e = map_get(&s->by_probe, (uintptr_t)probe);
 
 	if (e)
 		return e;
-	e = calloc(1, sizeof(*e));
-	if (!e)
-		return NULL;
-	e->name = strdup(probe->event);
-	if (!e->name || map_put(&s->by_probe, (uintptr_t)probe, e) < 0) {
-		free(e->name);
-		free(e);
-		return NULL;
-	}
-	return e;
+	e = event_called(s, probe);
+	return e && map_put(&s->by_probe, (uintptr_t)probe, e) == 0 ? e : NULL;
 }
 
 static void event(struct sink *sink, struct sink_buf *to, const struct spec_probe *probe,
@@ -142,10 +165,12 @@ static void free_stats(struct sink *sink)
 	size_t pos = 0;
 	void *value;
 
-	while (map_next(&s->by_probe, &pos, NULL, &value)) {
-		free(((struct stats_event *)value)->name);
-		free(value);
-	}
+	while (map_next(&s->by_name, &pos, NULL, &value))
+		for (struct stats_event *e = value, *next; e; e = next) {
+			next = e->next;
+			free_event(e);
+		}
+	map_free(&s->by_name);
 	map_free(&s->by_probe);
 	for (size_t i = 0; i < s->n_functions; i++)
 		quantiles_free(&s->functions[i].times);
@@ -190,12 +215,13 @@ static int by_name(const void *a, const void *b)
 const struct stats_event **stats_events(const struct stats *s, size_t *ret_n)
 {
 	const struct stats_event **all =
-		calloc(s->by_probe.n + 1, sizeof(const struct stats_event *));
+		calloc(s->n_events + 1, sizeof(const struct stats_event *));
 	size_t n = 0, pos = 0;
 	void *value;
 
-	while (all && map_next(&s->by_probe, &pos, NULL, &value))
-		all[n++] = value;
+	while (all && map_next(&s->by_name, &pos, NULL, &value))
+		for (const struct stats_event *e = value; e; e = e->next)
+			all[n++] = e;
 	if (all)
 		qsort(all, n, sizeof(all[0]), by_name);
 	*ret_n = n;

@@ -24,9 +24,10 @@ struct stats_path {
 	uint64_t n, total, self;
 };
 
-/* An event that is no part of a call. */
+/* An event that is no part of a call; of several recordings those of one group and name are one. */
 struct stats_event {
-	char *name;
+	struct stats_event *next; /* of the same hash */
+	char *group, *name;
 	uint64_t n;
 };
 
@@ -37,7 +38,8 @@ struct stats {
 	size_t n_functions, cap_functions;
 	struct stats_path *paths; /* by number */
 	size_t n_paths, cap_paths;
-	struct map by_probe; /* -> struct stats_event */
+	struct map by_probe, by_name; /* -> struct stats_event, which the latter owns */
+	size_t n_events;
 	uint64_t lost;
 	const struct spec_probe *last; /* whose event was asked for last */
 	struct stats_event *last_event;

@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 """Where events are written to: --rotate, --append, files that are renamed meanwhile (SIGHUP), pipes, and files that take no more."""
 
+import json
 import os
 import random
 import resource
@@ -78,6 +79,9 @@ def appends():
     # What a killed one has left.
     os.truncate("appended", len(first) - 20)
     record("appended", "--append", rounds=300)
+    told = json.loads(run(REPORT, "--stats", "--json", "appended").stdout)["events"]
+    if len(told) != 1:
+        fail(f"an event of several recordings is several: {told}")
     done = run(REPORT, "--json", "appended")
     if done.stdout.count('"event":"tick"') != 800 or "did not end as it should" not in done.stderr:
         fail(f"behind what is torn: {done.stdout.count('tick')} {done.stderr}")
