@@ -22,9 +22,9 @@ enum ubp_tally_kind {
 	UBP_TALLY_NUMBER,
 	UBP_TALLY_SIGNED, /* .number is to be seen as int64_t */
 	UBP_TALLY_STRING,
-	UBP_TALLY_PROBE,   /* .number is a probe's index */
-	UBP_TALLY_LOG2,    /* .number: the smallest e with 2^e >= value; of 0 and 1: 0 */
-	UBP_TALLY_BUCKETS, /* .number: value / width */
+	UBP_TALLY_PROBE, /* .number is a probe's index */
+	UBP_TALLY_LOG2, /* .number: the smallest e with 2^e >= value; of 0 and 1: 0, of negative values: 64 */
+	UBP_TALLY_BUCKETS, /* .number: value / width, of the value as uint64_t */
 	UBP_TALLY_STACK, /* .text: functions, the outermost first, with ';' between them; NULL: memory was short */
 };
 
@@ -32,6 +32,7 @@ struct ubp_tally_part {
 	enum ubp_tally_kind kind;
 	uint64_t number;
 	uint64_t width;   /* of UBP_TALLY_BUCKETS */
+	bool is_signed;   /* of UBP_TALLY_LOG2 and _BUCKETS: the values may be negative */
 	const char *text; /* of UBP_TALLY_STRING, _STACK */
 	const char *name; /* as the text has it */
 };
@@ -69,7 +70,7 @@ uint64_t ubp_tally_dropped(const struct ubp_tally *tally);
 /* Entry @i, in no order that means something. */
 void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row *ret_row);
 
-/* Of a key that is UBP_TALLY_LOG2 or _BUCKETS: the values from that one to that one. */
+/* Of a key that is UBP_TALLY_LOG2 or _BUCKETS: the values from that one to that one, to be seen as int64_t if it .is_signed. */
 uint64_t ubp_tally_first(const struct ubp_tally_part *part);
 uint64_t ubp_tally_last(const struct ubp_tally_part *part);
 /* A row as a JSON object (COUNTING in uprobe(1)) and a newline. Belongs to the session, until its next text. NULL: out of memory. */

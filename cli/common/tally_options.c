@@ -106,6 +106,9 @@ int tally_check(const struct trace_options *all)
 				       o->keys);
 	if (o->every_ns && !tally_is_wanted(o))
 		return cli_usage_error("--every is for --count, --hist and --sum");
+	if (o->hist && o->top)
+		return cli_usage_error(
+			"--top is for --count and --sum: a histogram has all its rows");
 	if (o->with_events && !tally_is_wanted(o))
 		return cli_usage_error("--with-events is for --count, --hist and --sum");
 	return CLI_OK;

@@ -10,6 +10,11 @@ bool tally_part_is_range(const struct ubp_tally_part *part)
 	return part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS;
 }
 
+bool tally_part_is_negative(const struct ubp_tally_part *part)
+{
+	return part->is_signed && (int64_t)ubp_tally_first(part) < 0;
+}
+
 struct tally_frames tally_part_frames(const struct ubp_tally_part *part)
 {
 	const char *text = part->text ? part->text : "[out of memory]";

@@ -13,6 +13,8 @@
 
 /* Does it stand for a range of values? */
 bool tally_part_is_range(const struct ubp_tally_part *part);
+/* A range: of values that are less than 0? */
+bool tally_part_is_negative(const struct ubp_tally_part *part);
 
 /* Functions of a stack, that are not told yet; or one of them. Not NUL-ended. */
 struct tally_frames {

@@ -68,7 +68,8 @@ static void part_text(struct ubp_session *session, char *text, size_t size,
 	} else if (part->kind == UBP_TALLY_PROBE) {
 		(void)snprintf(text, size, "%s", ubp_probe_event(session, part->number));
 	} else if (tally_part_is_range(part)) {
-		unit_text(value, ubp_tally_last(part), false, tally_unit(session, part->name));
+		unit_text(value, ubp_tally_last(part), part->is_signed,
+			  tally_unit(session, part->name));
 		(void)snprintf(text, size, "%s", value);
 	} else {
 		unit_text(value, part->number, part->kind == UBP_TALLY_SIGNED,
@@ -128,6 +129,8 @@ static int compare_parts(const struct ubp_tally_part *a, const struct ubp_tally_
 {
 	if (a->kind == UBP_TALLY_STRING || a->kind == UBP_TALLY_STACK)
 		return strcmp(a->text ? a->text : "", b->text ? b->text : "");
+	if (tally_part_is_range(a) && tally_part_is_negative(a) != tally_part_is_negative(b))
+		return tally_part_is_negative(a) ? -1 : 1;
 	if (a->kind == UBP_TALLY_SIGNED)
 		return (int64_t)a->number < (int64_t)b->number   ? -1
 		       : (int64_t)a->number > (int64_t)b->number ? 1
@@ -214,8 +217,10 @@ static void print_bar(struct table *t, const struct ubp_tally_part *part, uint64
 	char bar[4 * BAR + 8], from[UNIT_TEXT_MAX], to[UNIT_TEXT_MAX];
 
 	bar_text(t, bar, sizeof(bar), hits);
-	unit_text(from, ubp_tally_first(part), false, unit);
-	unit_text(to, ubp_tally_last(part), false, unit);
+	unit_text(from, ubp_tally_first(part), part->is_signed, unit);
+	unit_text(to, ubp_tally_last(part), part->is_signed, unit);
+	if (part->kind == UBP_TALLY_LOG2 && tally_part_is_negative(part))
+		from[0] = '\0'; /* all that are less than 0 */
 	if (has_room(t))
 		output_printf(t->out, "%12s ..%12s %12" PRIu64 " |%s\n", from, to, hits, bar);
 }
@@ -253,7 +258,8 @@ static void print_gap(struct table *t, const struct ubp_tally_part *before,
 {
 	struct ubp_tally_part gap = *part;
 
-	if (part->number - before->number > GAP_MOST)
+	if (part->number - before->number > GAP_MOST ||
+	    tally_part_is_negative(part) != tally_part_is_negative(before))
 		return;
 	for (gap.number = before->number + 1; gap.number < part->number; gap.number++)
 		print_bar(t, &gap, 0);
@@ -386,7 +392,7 @@ static void print_table(struct table *t)
 	size_t n = o->top && o->top < t->n ? (size_t)o->top : t->n;
 	struct ubp_tally_row row;
 
-	qsort_r(t->places, t->n, sizeof(*t->places), by_most, t);
+	qsort_r(t->places, t->n, sizeof(*t->places), o->hist ? by_keys : by_most, t);
 	for (size_t i = 0; i < n; i++) {
 		row_at(t, i, &row);
 		if (i == 0 && !t->p->json)

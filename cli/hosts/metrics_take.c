@@ -251,8 +251,10 @@ static void part_label(const struct metrics_taker *t, struct metric_labels *labe
 	label_name(name, part);
 	if (part->kind == UBP_TALLY_STRING)
 		escape_line_cut(value, TEXT_ROOM, part->text);
-	else if (part->kind == UBP_TALLY_SIGNED)
-		(void)snprintf(value, TEXT_ROOM, "%" PRId64, (int64_t)part->number);
+	else if (part->kind == UBP_TALLY_SIGNED || part->is_signed)
+		(void)snprintf(value, TEXT_ROOM, "%" PRId64,
+			       (int64_t)(tally_part_is_range(part) ? ubp_tally_last(part)
+								   : part->number));
 	else
 		(void)snprintf(value, TEXT_ROOM, "%" PRIu64,
 			       tally_part_is_range(part) ? ubp_tally_last(part) : part->number);
@@ -356,17 +358,20 @@ static void take_bucket(struct metrics_taker *t, struct metrics *m,
 			struct metric_family *family, const struct ubp_tally_row *row)
 {
 	const struct ubp_tally_part *part = &row->keys[row->n_keys - 1];
+	uint64_t bucket = tally_part_is_negative(part) ? 0 : part->number;
 	struct metric_labels labels = { 0 };
 	struct metric_point *point;
 	struct row_texts texts;
+
+	if (bucket > family->bounds.n)
+		bucket = family->bounds.n;
 
 	metric_label_add(&labels, "arg", part->name);
 	row_labels(t, row, row->n_keys - 1, &labels, &texts);
 	point = metrics_point(m, family, &t->known, &labels, 1);
 	if (!point)
 		return;
-	point->buckets[part->number < family->bounds.n ? part->number : family->bounds.n] +=
-		row->hits;
+	point->buckets[bucket] += row->hits;
 	point->total += row->hits;
 	if (!row->n_values ||
 	    (row->values[0].kind == UBP_TALLY_SIGNED && (int64_t)row->values[0].number < 0))

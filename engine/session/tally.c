@@ -267,6 +267,7 @@ void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row
 			.kind = kind_of(&t->plan.keys[k]),
 			.number = row.keys[k].number,
 			.width = t->plan.keys[k].bucket,
+			.is_signed = t->plan.keys[k].field.is_signed,
 			.text = text_of(t, &t->plan.keys[k], &row.keys[k]),
 			.name = t->text.keys[k].shown[0] ? t->text.keys[k].shown
 							 : t->text.keys[k].name,

@@ -10,18 +10,20 @@
 #include "engine/sink/json.h"
 #include "engine/ubp_tally.h"
 
-uint64_t ubp_tally_last(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return part->number > 63 ? UINT64_MAX : 1ULL << part->number;
-	return part->number * part->width + part->width - 1;
-}
-
 uint64_t ubp_tally_first(const struct ubp_tally_part *part)
 {
 	if (part->kind == UBP_TALLY_LOG2)
 		return part->number ? (1ULL << ((part->number - 1) & 63)) + 1 : 0;
 	return part->number * part->width;
+}
+
+uint64_t ubp_tally_last(const struct ubp_tally_part *part)
+{
+	uint64_t width = part->width;
+
+	if (part->kind == UBP_TALLY_LOG2)
+		width = part->number ? 1ULL << ((part->number - 1) & 63) : 2;
+	return sink_range_last(ubp_tally_first(part), width, part->is_signed);
 }
 
 static void json_number(struct sink_buf *to, const struct ubp_tally_part *part)
@@ -47,7 +49,8 @@ static void json_part(struct sink_buf *to, const struct ubp_session *session,
 	else if (part->kind == UBP_TALLY_PROBE)
 		sink_json_quoted(to, event, strlen(event));
 	else if (part->kind == UBP_TALLY_LOG2 || part->kind == UBP_TALLY_BUCKETS)
-		sink_json_range(to, ubp_tally_first(part), ubp_tally_last(part));
+		sink_json_range(to, ubp_tally_first(part), ubp_tally_last(part),
+				part->is_signed);
 	else
 		json_number(to, part);
 }

@@ -106,9 +106,20 @@ void sink_json_quoted(struct sink_buf *buf, const void *bytes, size_t len)
 		sink_buf_end(buf, put_quoted(to, bytes, len));
 }
 
-void sink_json_range(struct sink_buf *to, uint64_t first, uint64_t last)
+uint64_t sink_range_last(uint64_t first, uint64_t width, bool is_signed)
 {
-	sink_buf_printf(to, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}", first, last);
+	uint64_t most = is_signed && first <= INT64_MAX ? INT64_MAX : UINT64_MAX;
+
+	return width - 1 > most - first ? most : first + width - 1;
+}
+
+void sink_json_range(struct sink_buf *to, uint64_t first, uint64_t last, bool is_signed)
+{
+	if (is_signed)
+		sink_buf_printf(to, "{\"from\":%" PRId64 ",\"to\":%" PRId64 "}", (int64_t)first,
+				(int64_t)last);
+	else
+		sink_buf_printf(to, "{\"from\":%" PRIu64 ",\"to\":%" PRIu64 "}", first, last);
 }
 
 void sink_json_functions(struct sink_buf *to, const char *text)

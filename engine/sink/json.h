@@ -28,8 +28,13 @@
 void sink_json_line(struct sink_buf *buf, const struct spec_probe *probe,
 		    const struct event_record *record, const struct sink_resolver *resolver);
 
-/* {"from":FIRST,"to":LAST}, numbers: a row of a histogram. */
-void sink_json_range(struct sink_buf *buf, uint64_t first, uint64_t last);
+/*
+ * The last value of a row of a histogram that has @width values from @first on: no value is more than all numbers are, and where
+ * they are signed no row has numbers of both signs.
+ */
+uint64_t sink_range_last(uint64_t first, uint64_t width, bool is_signed);
+/* {"from":FIRST,"to":LAST}, numbers: a row of a histogram. @is_signed: they are to be seen as int64_t. */
+void sink_json_range(struct sink_buf *buf, uint64_t first, uint64_t last, bool is_signed);
 /* The functions of a stack of sink_folded_frames(), the innermost first: an array. NULL: an empty one. */
 void sink_json_functions(struct sink_buf *buf, const char *stack);
 /* A string of JSON, with its quotes: bytes as told above. */

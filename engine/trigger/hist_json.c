@@ -38,6 +38,15 @@ static void add_number(struct sink_buf *out, const struct hist_field *field, uin
 		sink_buf_printf(out, "%" PRIu64, value);
 }
 
+/* Of a row: @width values from @first on. */
+static void add_range(struct sink_buf *out, const struct hist_field *field, uint64_t first,
+		      uint64_t width)
+{
+	bool is_signed = field->operand[0] && field->operand[0]->is_signed;
+
+	sink_json_range(out, first, sink_range_last(first, width, is_signed), is_signed);
+}
+
 static void add_address(const struct trigger_set *set, uint64_t address, struct sink_buf *out)
 {
 	char name[HIST_ADDRESS_MAX];
@@ -79,10 +88,10 @@ static void add_part(const struct hist *hist, const struct hist_field *field,
 	} else if (field->flags & HIST_SYSCALL && syscall_name((uint32_t)value)) {
 		add_string(out, syscall_name((uint32_t)value), PTRDIFF_MAX);
 	} else if (field->flags & HIST_LOG2) {
-		sink_json_range(out, value ? (1ULL << ((value - 1) & 63)) + 1 : 0,
-				value > 63 ? UINT64_MAX : 1ULL << value);
+		add_range(out, field, value ? (1ULL << ((value - 1) & 63)) + 1 : 0,
+			  value ? 1ULL << ((value - 1) & 63) : 2);
 	} else if (field->flags & HIST_BUCKET) {
-		sink_json_range(out, value, value + field->buckets - 1);
+		add_range(out, field, value, field->buckets);
 	} else if (field->flags & HIST_STRING) {
 		add_string(out, (const char *)bytes, SYNTH_TEXT_MAX);
 	} else {

@@ -35,6 +35,7 @@ usage '-d is for tracing: it excludes -v, --check, --definition and --explain' -
 usage '--count, --hist and --sum exclude each other' --count --hist p:libc:getenv
 usage '--count=comm says what is counted by: it excludes --by' --count=comm --by=pid p:libc:getenv
 usage '--count= takes what is counted by: --count=comm' --count= p:libc:getenv
+usage '--top is for --count and --sum: a histogram has all its rows' --hist --top 3 p:libc:getenv
 usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
 usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
 usage "--top takes a number of lines, from 1, not '0'" --top 0 p:libc:getenv

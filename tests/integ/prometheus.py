@@ -203,7 +203,7 @@ def histograms():
     if got != [1, 2, 4, 8, 16, 32, 64, 100] or value(m, "ubp_value_sum") != 5050:
         fail(f"buckets {got}, sum {value(m, 'ubp_value_sum')}")
     t.target.call(1, -5)
-    t.until(lambda m: value(m, "ubp_value_bucket", le="+Inf"), 101)
+    t.until(lambda m: [value(m, "ubp_value_bucket", le=le) for le in ("1.0", "64.0", "+Inf")], [2, 65, 101])
     if value(t.metrics(), "ubp_value_sum") is not None:
         fail("OpenMetrics has no sum where values may be negative")
     t.end()

@@ -65,9 +65,18 @@ def collect(noted, name):
 
 
 def log2_of(value):
-    value %= 1 << 64
+    if value < 0:
+        return (1 - (1 << 63), -1)
     e = (value - 1).bit_length() if value > 1 else 0
     return ((1 << (e - 1)) + 1 if e else 0, 1 << e if e < 64 else (1 << 64) - 1)
+
+
+def step_of(value, width):
+    """Rows of values below 0 have the bounds that the kernel gives them, who sees them as unsigned."""
+    first = value % (1 << 64) // width * width
+    if value < 0:
+        return (first - (1 << 64), min(first - (1 << 64) + width - 1, -1))
+    return (first, first + width - 1)
 
 
 def check(keys, rounds, mode, *more):
@@ -82,6 +91,10 @@ def check(keys, rounds, mode, *more):
     compare(f"{mode}: by string", by_key(keys, rows), collect(noted, lambda key: text_of(key, keys)))
     noted, rows = run(keys, rounds, [*ways, "--hist=key", with_key])
     compare(f"{mode}: by log2", by_key(keys, rows), collect(noted, log2_of))
+    if [row["key"]["key"]["from"] for row in rows] != sorted(row["key"]["key"]["from"] for row in rows):
+        fail(f"{mode}: by log2: in another order than the table: {rows}")
+    noted, rows = run(keys, rounds, [*ways, "--hist=key:7", with_key])
+    compare(f"{mode}: in steps, signed", by_key(keys, rows), collect(noted, lambda key: step_of(key, 7)))
     noted, rows = run(keys, rounds, [*ways, "--hist=low:7", f"{plain} low=%di:u16"])
     compare(f"{mode}: in steps", by_key(keys, rows),
             collect(noted, lambda key: (key % 65536 // 7 * 7, key % 65536 // 7 * 7 + 6)))
@@ -101,6 +114,18 @@ def check_alone(keys, rounds):
     compare("alone, by thread", {"all": sum(row["hits"] for row in rows)}, {"all": sum(noted.values())})
 
 
+def check_bars():
+    """What is less than 0 is the first row, and no empty ones lie behind it."""
+    result = subprocess.run([UPROBE, "-o", "bars", "--hist=key", f"p:{TARGET}:counted key=%di:s64", "--", TARGET, "100", "60"],
+                            input=b"\n", stdout=subprocess.PIPE, timeout=LIMIT, check=True)
+    lines = [line.split() for line in result.stdout.decode().splitlines()]
+    below = sum(int(line[1]) for line in lines if len(line) == 2 and line[0] != "ready" and int(line[0]) < 50)
+    with open("bars", encoding="utf-8") as f:
+        bars = [line.split("|")[0].split() for line in f]
+    if bars[0] != ["..", "-1", str(below)] or bars[1][:3] != ["0", "..", "1"] or len(bars) != 8:
+        fail(f"bars of values below 0: {bars}")
+
+
 def check_room():
     """Code that looks entries up is longer: there is room for that of each function of a library."""
     result = subprocess.run([UPROBE, "--stats", "--mode", "jump", "-o", "rows", "--count=cpu", "p:libc:*", "--", "true"], stderr=subprocess.PIPE,
@@ -111,6 +136,7 @@ def check_room():
 
 
 check_room()
+check_bars()
 check_alone(1000, 5000)
 check(1000, 20000, "jump", "--stay")
 check(200000, 20000, "jump", "--stay")
