@@ -3,6 +3,7 @@
 
 /* From the short forms to the text of a trigger. */
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,7 @@
 #include "cli/common/option.h"
 #include "cli/common/tally.h"
 #include "cli/common/trace_options.h"
+#include "engine/base/units.h"
 #include "engine/ubp_tally.h"
 
 static struct tally_options *of(void *into)
@@ -65,6 +67,23 @@ int tally_set_every(void *into, const char *arg)
 	return CLI_OK;
 }
 
+/* Behind the argument of --hist, which has no ':' in it. NULL: there is none. */
+static const char *step_text(const struct tally_options *o)
+{
+	const char *colon = o->arg ? strrchr(o->arg, ':') : NULL;
+
+	return colon ? colon + 1 : NULL;
+}
+
+static bool take_step(const char *text, uint64_t *ret_step)
+{
+	size_t len = strlen(text);
+
+	return (units_digits(text, len, ret_step) ||
+		units_number(text, len, false, ret_step)) &&
+	       *ret_step;
+}
+
 bool tally_is_wanted(const struct tally_options *o)
 {
 	return o->count || o->hist || o->sum || o->by || o->top;
@@ -93,12 +112,31 @@ static int check_others(const struct trace_options *all)
 	return CLI_OK;
 }
 
-int tally_check(const struct trace_options *all)
+/* Stacks of hits that are no events would be taken for nothing: that stops threads. */
+static int check_stacks(const struct trace_options *all)
 {
 	const struct tally_options *o = &all->tally;
 
+	if (tally_is_wanted(o) && (all->stacks.asked || all->stacks.kind) &&
+	    !tally_needs_stacks(o) && !o->with_events)
+		return cli_usage_error("no stack is printed of hits that are counted; "
+				       "--count=ustack counts by stack");
+	return CLI_OK;
+}
+
+int tally_check(const struct trace_options *all)
+{
+	const struct tally_options *o = &all->tally;
+	uint64_t step;
+
 	if (tally_is_wanted(o) && check_others(all) != CLI_OK)
 		return CLI_USAGE;
+	if (check_stacks(all) != CLI_OK)
+		return CLI_USAGE;
+	if (o->hist && step_text(o) && !take_step(step_text(o), &step))
+		return cli_usage_error("--hist=ARG:STEP takes a step from 1, as 64 or 4KiB, "
+				       "not '%s'",
+				       step_text(o));
 	if (o->count + o->hist + (o->sum != NULL) > 1)
 		return cli_usage_error("--count, --hist and --sum exclude each other");
 	if (o->keys && o->by)
@@ -131,16 +169,17 @@ bool tally_needs_stacks(const struct tally_options *o)
 
 static char *hist_text(const struct tally_options *o)
 {
-	const char *arg = o->arg ? o->arg : "arg1", *step = strrchr(arg, ':');
-	int len = step ? (int)(step - arg) : (int)strlen(arg), n;
+	const char *arg = o->arg ? o->arg : "arg1", *step = step_text(o);
+	int len = step ? (int)(step - 1 - arg) : (int)strlen(arg), n;
+	uint64_t width = 0;
 	char *text = NULL, vals[320] = "";
 
 	if (o->with_sum)
 		(void)snprintf(vals, sizeof(vals), ":vals=hitcount,%.*s", len, arg);
 
-	if (step)
-		n = asprintf(&text, "hist:keys=%s%s%.*s.buckets=%s%s", o->by ? o->by : "",
-			     o->by ? "," : "", len, arg, step + 1, vals);
+	if (step && take_step(step, &width))
+		n = asprintf(&text, "hist:keys=%s%s%.*s.buckets=%" PRIu64 "%s",
+			     o->by ? o->by : "", o->by ? "," : "", len, arg, width, vals);
 	else
 		n = asprintf(&text, "hist:keys=%s%s%s.log2%s", o->by ? o->by : "",
 			     o->by ? "," : "", arg, vals);

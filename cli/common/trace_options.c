@@ -505,8 +505,8 @@ int trace_options_check(const struct trace_options *o)
 	if (!only_prints(o) && form_check(&o->form, o->to.output, tally_is_wanted(&o->tally),
 					  o->to.append) != CLI_OK)
 		return CLI_USAGE;
-	if (heap_check(o) != CLI_OK || tally_check(o) != CLI_OK || hosts_check(o) != CLI_OK ||
-	    record_check(o) != CLI_OK)
+	if (trigger_check(o) != CLI_OK || heap_check(o) != CLI_OK || tally_check(o) != CLI_OK ||
+	    hosts_check(o) != CLI_OK || record_check(o) != CLI_OK)
 		return CLI_USAGE;
 	if (o->n_words < 2 || o->definitions[0].kind != DEFINITION_WORD ||
 	    !o->definitions[0].filter)

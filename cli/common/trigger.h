@@ -23,6 +23,10 @@ struct trigger_options {
 	uint64_t after_ns; /* --snapshot-after */
 };
 
+struct trace_options;
+/* --snapshot-after has a trigger that it is for. CLI_OK, or said why not. */
+int trigger_check(const struct trace_options *all);
+
 /* As .set of struct cli_option, for a struct that begins with trace_options. */
 int trigger_add(void *into, const char *arg);
 int trigger_add_synthetic(void *into, const char *arg);

@@ -4,6 +4,7 @@
 /* --trigger, --synthetic and --snapshot-after as they are typed. */
 
 #include <limits.h>
+#include <string.h>
 
 #include "cli/common/message.h"
 #include "cli/common/trace_options.h"
@@ -31,6 +32,15 @@ int trigger_add_synthetic(void *into, const char *arg)
 		return cli_error("out of memory");
 	t->synthetic[t->n_synthetic++] = arg;
 	return CLI_OK;
+}
+
+int trigger_check(const struct trace_options *o)
+{
+	bool any = !o->triggers.after_ns;
+
+	for (size_t i = 0; i < o->triggers.n; i++)
+		any |= strstr(o->triggers.v[i].text, "snapshot") != NULL;
+	return any ? CLI_OK : cli_usage_error("--snapshot-after is for --trigger snapshot");
 }
 
 int trigger_set_after(void *into, const char *arg)

@@ -360,8 +360,7 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 		return rc;
 	triggers = s->out.triggers;
 	if (lacks_stacks(s, event, text))
-		return ubp_fail(err, EINVAL, "'%s': stacks are not recorded in this session",
-				text);
+		return ubp_fail(err, EINVAL, "'%s': no stacks are taken (-s)", text);
 	before = triggers->set->log.n;
 	rc = trigger_write(triggers->set, event, text, strlen(text));
 	if (rc == -EINVAL && !s->opt.strict && tell_unknown(text, err))

@@ -211,7 +211,9 @@ static int bind_key(const struct tally_text_key *text, const struct spec_probe *
 			continue;
 		key->source = words[i].source;
 		if (text->scale != TALLY_PLAIN)
-			return ubp_fail(err, EINVAL, "'%s' is not to be scaled", text->name);
+			return ubp_fail(err, EINVAL,
+					"'%s' is no argument: it has no ranges of values",
+					text->name);
 		return 0;
 	}
 	if (!arg)
@@ -244,11 +246,16 @@ int tally_text_bind_value(const struct tally_text_value *text, const struct spec
 int tally_text_bind(const struct tally_text *text, const struct spec_probe *spec,
 		    struct tally_plan *plan, struct ubp_err *err)
 {
+	unsigned n_stacks = 0;
 	int rc = 0;
 
 	*plan = (struct tally_plan){ .n_keys = text->n_keys, .n_values = text->n_values };
-	for (unsigned i = 0; i < text->n_keys && rc == 0; i++)
+	for (unsigned i = 0; i < text->n_keys && rc == 0; i++) {
 		rc = bind_key(&text->keys[i], spec, &plan->keys[i], err);
+		if (rc == 0 && plan->keys[i].source == TALLY_STACK && n_stacks++)
+			rc = ubp_fail(err, EINVAL, "'%s': one key is the stack already",
+				      text->keys[i].name);
+	}
 	for (unsigned i = 0; i < text->n_values && rc == 0; i++)
 		rc = tally_text_bind_value(&text->values[i], spec, &plan->values[i], err);
 	return rc;

@@ -36,6 +36,10 @@ usage '--count, --hist and --sum exclude each other' --count --hist p:libc:geten
 usage '--count=comm says what is counted by: it excludes --by' --count=comm --by=pid p:libc:getenv
 usage '--count= takes what is counted by: --count=comm' --count= p:libc:getenv
 usage '--top is for --count and --sum: a histogram has all its rows' --hist --top 3 p:libc:getenv
+usage "--hist=ARG:STEP takes a step from 1, as 64 or 4KiB, not '0'" --hist=size:0 'p:libc:malloc size=%di'
+usage 'no stack is printed of hits that are counted; --count=ustack counts by stack' -s --count p:libc:getenv
+usage '-n is for events: it excludes --allocates' -n 3 -e 'r:libc:malloc p=$retval' --allocates=p
+usage '--snapshot-after is for --trigger snapshot' --snapshot-after 5 p:libc:getenv
 usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
 usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
 usage "--top takes a number of lines, from 1, not '0'" --top 0 p:libc:getenv

@@ -144,7 +144,7 @@ good -n 2 "${pair[@]}" -- ./trigtgt lat
 good -s -e "$FLIP" --trigger 'stacktrace:1 if i == 3' --trigger 'hist:keys=common_stacktrace' -- ./trigtgt flip
 [ "$(grep -c '<user stack trace>' out.txt)" = 1 ] || fail "there is not one stack"
 grep -q 'hitcount:         20$' out.txt || fail "stacks are no keys"
-refused "uprobe: error: 'stacktrace': stacks are not recorded in this session" -e "$FLIP" --trigger stacktrace
+refused "uprobe: error: 'stacktrace': no stacks are taken (-s)" -e "$FLIP" --trigger stacktrace
 
 # The kernel's words, and where.
 refused "uprobe: error: Couldn't find field

@@ -48,10 +48,11 @@ static void takes_texts(void **state)
 	assert_int_equal(plan.values[0].kind, TALLY_SUM);
 	assert_int_equal(plan.values[1].kind, TALLY_MIN);
 	assert_int_equal(plan.values[2].kind, TALLY_MAX);
-	assert_int_equal(bind("hist:keys=function,stack,ustack", &plan, &err), 0);
+	assert_int_equal(bind("hist:keys=function,stack", &plan, &err), 0);
 	assert_int_equal(plan.keys[0].source, TALLY_FUNCTION);
 	assert_int_equal(plan.keys[1].source, TALLY_STACK);
-	assert_int_equal(plan.keys[2].source, TALLY_STACK);
+	assert_int_equal(bind("hist:keys=ustack,function", &plan, &err), 0);
+	assert_int_equal(plan.keys[0].source, TALLY_STACK);
 	assert_true(tally_has_stack(&plan));
 	assert_int_equal(bind("hist:keys=%si.buckets=0x10", &plan, &err), 0);
 	assert_int_equal(plan.keys[0].bucket, 16);
@@ -81,7 +82,8 @@ static void refuses_texts(void **state)
 		{ "hist:keys=f", "argument 'f' cannot be counted by: it is no whole number" },
 		{ "hist:keys=v", "argument 'v' cannot be counted by: it is an array" },
 		{ "hist:keys=s.log2", "'s' is a string" },
-		{ "hist:keys=comm.log2", "'comm' is not to be scaled" },
+		{ "hist:keys=stack,ustack", "'ustack': one key is the stack already" },
+		{ "hist:keys=comm.log2", "'comm' is no argument: it has no ranges of values" },
 		{ "hist:keys=a:vals=s", "argument 's' is not one whole number" },
 	};
 	struct tally_plan plan;
