@@ -63,6 +63,9 @@ int heap_check(const struct trace_options *o)
 		allocates |= o->definitions[i].memory && !o->definitions[i].frees;
 	if (!allocates)
 		return cli_usage_error("--frees is for blocks of --allocates");
+	if (o->form.is_whole)
+		return cli_usage_error("--%s is for events: it excludes --allocates",
+				       o->form.name);
 	if (o->ends.count)
 		return cli_usage_error("-n is for events: it excludes --allocates");
 	if (tally_is_wanted(&o->tally) || o->triggers.n || o->budget.once || o->to.record.path)
