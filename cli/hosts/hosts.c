@@ -6,6 +6,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/trace_options.h"
@@ -36,9 +37,13 @@ int hosts_check(const struct trace_options *o)
 	    (o->only.format || o->only.check || o->only.explain || o->only.definition))
 		return cli_usage_error("--prometheus is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
-	if (o->to.prometheus && has_histogram(o))
-		return cli_usage_error("a histogram of --trigger is no metric yet: --prometheus "
-				       "has those of --count, --hist and --sum");
+	if ((o->to.prometheus || o->to.otlp) && has_histogram(o))
+		return cli_usage_error("a histogram of --trigger is no metric yet: --%s has "
+				       "those of --count, --hist and --sum",
+				       o->to.prometheus ? "prometheus" : "otlp");
+	if (o->to.otlp && heap_is_wanted(o))
+		return cli_usage_error("a heap profile is no metric yet: --otlp excludes "
+				       "--allocates");
 	if (o->to.otlp && (o->to.output || o->to.record.path))
 		return cli_usage_error("--otlp says where events go: it excludes %s",
 				       o->to.output ? "-o" : "--record");

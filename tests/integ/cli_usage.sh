@@ -40,6 +40,8 @@ usage "--hist=ARG:STEP takes a step from 1, as 64 or 4KiB, not '0'" --hist=size:
 usage 'no stack is printed of hits that are counted; --count=ustack counts by stack' -s --count p:libc:getenv
 usage '-n is for events: it excludes --allocates' -n 3 -e 'r:libc:malloc p=$retval' --allocates=p
 usage '--csv is for events: it excludes --allocates' --csv -e 'r:libc:malloc p=$retval' --allocates=p
+usage 'a heap profile is no metric yet: --otlp excludes --allocates' --otlp x -e 'r:libc:malloc p=$retval' --allocates=p
+usage 'a histogram of --trigger is no metric yet: --otlp has those of --count, --hist and --sum' --otlp x -e p:libc:getenv --trigger hist:keys=common_pid
 usage '--snapshot-after is for --trigger snapshot' --snapshot-after 5 p:libc:getenv
 usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
 usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
