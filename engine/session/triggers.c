@@ -10,6 +10,7 @@
 #include "engine/session/triggers.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,6 +340,28 @@ static bool tell_unknown(const char *text, struct ubp_err *err)
 	return true;
 }
 
+/* The event that one switches is GROUP:EVENT, and there is one of that name; or nothing is told. */
+static bool tell_target(const struct session_triggers *triggers, const char *text,
+			struct ubp_err *err)
+{
+	const char *target = strchr(text, ':');
+	char name[2 * SPEC_NAME_MAX + 2], *rest;
+	size_t at = target ? (size_t)(target + 1 - text) : 0;
+
+	if (!target || !(strncmp(text, "enable_", 7) == 0 || strncmp(text, "disable_", 8) == 0))
+		return false;
+	(void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(text + at, " \t"), text + at);
+	rest = strchr(name, ':');
+	if (rest)
+		rest[1 + strcspn(rest + 1, ":")] = '\0';
+	if (rest && triggers_find(triggers, name))
+		return false;
+	ubp_fail(err, EINVAL, rest ? "there is no event '%s'" : "'%s' is not GROUP:EVENT",
+		 name);
+	ubp_err_caret(err, text, strlen(text), (unsigned)at);
+	return true;
+}
+
 /* Without stacks in records triggers that are about them would be about nothing. */
 static bool lacks_stacks(const struct ubp_session *s, const struct trigger_event *event,
 			 const char *text)
@@ -363,8 +386,12 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 		return ubp_fail(err, EINVAL, "'%s': no stacks are taken (-s)", text);
 	before = triggers->set->log.n;
 	rc = trigger_write(triggers->set, event, text, strlen(text));
-	if (rc == -EINVAL && !s->opt.strict && tell_unknown(text, err))
+	if (rc == -EINVAL && !s->opt.strict &&
+	    (tell_unknown(text, err) || tell_target(triggers, text, err)))
 		return rc;
+	if (rc == -EEXIST && !s->opt.strict && triggers->set->log.n == before)
+		return ubp_fail(err, EEXIST, "'%s': the event has one of that kind already",
+				text);
 	return fail(triggers, before, rc, text, err);
 }
 

@@ -144,6 +144,13 @@ good -n 2 "${pair[@]}" -- ./trigtgt lat
 good -s -e "$FLIP" --trigger 'stacktrace:1 if i == 3' --trigger 'hist:keys=common_stacktrace' -- ./trigtgt flip
 [ "$(grep -c '<user stack trace>' out.txt)" = 1 ] || fail "there is not one stack"
 grep -q 'hitcount:         20$' out.txt || fail "stacks are no keys"
+refused "uprobe: error: there is no event 'uprobes:flop'
+  enable_event:uprobes:flop:2 if i > 1
+               ^" -e "$FLIP" --trigger 'enable_event:uprobes:flop:2 if i > 1'
+refused "uprobe: error: 'flip' is not GROUP:EVENT
+  disable_event:flip
+                ^" -e "$FLIP" --trigger disable_event:flip
+refused "uprobe: error: 'traceon': the event has one of that kind already" -e "$FLIP" --trigger 'traceoff if i > 3' --trigger traceon
 refused "uprobe: error: 'stacktrace': no stacks are taken (-s)" -e "$FLIP" --trigger stacktrace
 
 # The kernel's words, and where.
