@@ -55,6 +55,8 @@ struct session_record {
 	uint64_t file_records, file_lost; /* .n_lost, and records, when this file was begun */
 	int n;                            /* of this look */
 	bool is_all;                      /* nothing was left for want of room */
+	struct ring_time_sample readings[2]; /* that the times of the last look go by */
+	double rate;
 };
 
 /* --- what is in front ---------------------------------------------------------------------- */
@@ -150,6 +152,7 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 		free(r);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
+	r->is_all = true;
 	s->out.record = r;
 	rc = recording_new(&opt, &r->to, err);
 	if (rc == 0)
@@ -319,12 +322,15 @@ static void add_lost(struct session_record *r, uint64_t n, uint64_t time)
 	r->n++;
 }
 
-static void begin_look(struct ubp_session *s, struct session_record *r)
+/*
+ * @is_rest: of a look that a full file has cut, in the next one. A thread's records have to come in the order of their times in both, so they
+ * go by the same readings of the clocks.
+ */
+static void begin_look(struct ubp_session *s, struct session_record *r, bool is_rest)
 {
-	struct ring_time_sample readings[2] = { { 0 } };
-	double rate = s->out.rings ? ring_set_readings(s->out.rings, readings) : 0;
-
-	recording_look_begin(r->to, readings, rate);
+	if (!is_rest)
+		r->rate = s->out.rings ? ring_set_readings(s->out.rings, r->readings) : 0;
+	recording_look_begin(r->to, r->readings, r->rate);
 }
 
 /* The file is full, and there is more. */
@@ -341,6 +347,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 	struct session_record *r = s->out.record;
 	uint64_t mark = event_queue_mark(s->out.queue), known = ripe;
 	unsigned fill = s->out.rings ? ring_set_drain(s->out.rings) : 0;
+	bool is_rest = !r->is_all && recording_rotates(r->to);
 	int rc = 0;
 
 	*ret_fill = fill;
@@ -352,7 +359,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 		rc = add_probes(s, r, err);
 	if (rc < 0)
 		return rc;
-	begin_look(s, r);
+	begin_look(s, r, is_rest);
 	(void)add_queue(s, r, mark);
 	if (s->out.rings) {
 		ring_set_take(s->out.rings, is_plain, take, s);
@@ -390,7 +397,7 @@ int session_record_begin(struct ubp_session *s, struct ubp_err *err)
 	else if (r->n_probes < s->numbers.n)
 		rc = add_probes(s, r, err);
 	if (rc == 0)
-		begin_look(s, r);
+		begin_look(s, r, false);
 	return rc;
 }
 
@@ -403,7 +410,7 @@ static bool go_on(struct ubp_session *s, struct session_record *r)
 	if (!recording_rotates(r->to) || recording_look_end(r->to, 0, &err) < 0 ||
 	    ubp_record_next(s, &err) < 0)
 		return false;
-	begin_look(s, r);
+	begin_look(s, r, true);
 	return true;
 }
 
