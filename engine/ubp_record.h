@@ -38,7 +38,8 @@ struct ubp_record_options {
 	 * was there. 0: never.
 	 */
 	uint64_t rotate;
-	unsigned keep; /* so many files, PATH among them: the oldest are deleted, if they are recordings. 0: none is */
+	unsigned
+		keep; /* so many files, PATH among them: the oldest are deleted, if they are recordings. 0: none is */
 };
 
 /*

@@ -80,9 +80,9 @@ struct to_options {
 	struct record_options record;    /* as they are */
 	struct picture_options pictures; /* at the end, beside that */
 	bool tui;                        /* a table in place of lines */
-	bool append; /* to what is in either file, which is opened anew at SIGHUP */
-	const char *otlp;             /* --otlp: a file, or a collector */
-	const char *prometheus;       /* --prometheus: where numbers are asked for; NULL: nowhere */
+	bool append;            /* to what is in either file, which is opened anew at SIGHUP */
+	const char *otlp;       /* --otlp: a file, or a collector */
+	const char *prometheus; /* --prometheus: where numbers are asked for; NULL: nowhere */
 };
 
 /* Whose hits are traced. */

@@ -6,8 +6,8 @@
 #ifndef UBP_CODE_EXITS_H
 #define UBP_CODE_EXITS_H
 
-#include <stddef.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct object;

@@ -54,7 +54,7 @@ struct hit {
 	uint64_t seen[HIT_SEEN];
 	size_t n_seen;
 	uint64_t hasty_ns; /* until then no thread waits for room: it was in vain */
-	pid_t over_pid; /* the process of the last return: hit_idle(); 0: none */
+	pid_t over_pid;    /* the process of the last return: hit_idle(); 0: none */
 };
 
 #endif

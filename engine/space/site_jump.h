@@ -30,7 +30,7 @@ struct site_jump {
 	uint8_t reach;    /* bytes that are read as the jump: more, if it is a punned one */
 	bool is_at_ret; /* it catches returns, at a ret: it stands on that, or on a run-up to it */
 	bool ends_at_ret; /* its other probes come first (detour_plan.then) */
-	bool is_at_jump;  /* it tells that functions are left by a jump, to where their returns are not seen */
+	bool is_at_jump; /* it tells that functions are left by a jump, to where their returns are not seen */
 	uint8_t run_up; /* bytes from it to that ret (struct site); 0: it is none of a run-up */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t

@@ -55,7 +55,7 @@ struct uprobe_stats {
 	uint64_t ring_left_out; /* the same of records of detours; the delivering thread's */
 	/* By detours; the delivering thread writes them. ring_missed: MISSED_TAIL_JUMP. */
 	uint64_t ring_hits, ring_passed, ring_missed;
-	const char *no_jump;             /* why one of the sites is none, or NULL */
+	const char *no_jump; /* why one of the sites is none, or NULL */
 	uint32_t sites, jumped, boosted, stepped, in_place;
 	/* Of the sites: behind the first instruction; jumps that begin at it; breakpoints where such
 	 * a jump is not wanted; those that a uprobe of the kernel's has taken over (returns/kernel.h). */
@@ -126,7 +126,7 @@ struct uprobe_life {
 struct uprobe_at_hit {
 	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
 	struct sample_plan *sample; /* which hits are; NULL: all */
-	bool no_stack;  /* of its hits none is recorded, where others have one */
+	bool no_stack;              /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };
 

@@ -342,8 +342,8 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 			add_number(&c, tally_scaled(key, number_of(t, key, record)));
 	}
 	for (unsigned i = 0; i < its->n_values; i++)
-		c.values[i] =
-			tally_turned(&its->values[i], tally_field_value(&its->values[i].field, record));
+		c.values[i] = tally_turned(&its->values[i],
+					   tally_field_value(&its->values[i].field, record));
 	add(t, &c);
 }
 

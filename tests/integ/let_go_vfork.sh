@@ -7,7 +7,8 @@ need_arch x86_64
 have dash
 
 def="p:b/work $FIXTURES/exit_code:work n=$ARG1:s32"
-run="for i in 1 2 3; do $FIXTURES/launch $FIXTURES/exit_code exit 0; done; true"
+# Some of it while it is being let go of, some later.
+run="for i in 1 2 3; do $FIXTURES/launch $FIXTURES/exit_code exit 0; sleep 0.02; done; true"
 seen=0 let_go=0
 for ((i = 0; i < 12; i++)); do
 	timeout "$TIMEOUT" "$UPROBE" --stats -o out.txt -e "$def" -- dash -c "$run" 2> err.txt || fail "ended with $?"

@@ -26,9 +26,10 @@ def text_of(key, keys):
 
 
 def log2_of(key):
-    """The least value of its row."""
-    value = key % (1 << 64)
-    return (1 << (value - 1).bit_length() - 1) + 1 if value > 1 else 0
+    """The least value of its row: those below 0 have one."""
+    if key < 0:
+        return 1 - (1 << 63)
+    return (1 << (key - 1).bit_length() - 1) + 1 if key > 1 else 0
 
 
 # What uprobe counts by; the key of a row; what the target's key is there, of so many keys.
