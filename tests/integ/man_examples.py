@@ -27,6 +27,7 @@ UNTESTED = {
     "build/uprobe --tui -p PID -e p:libc:read -e r:libc:read": "wants a terminal; tui.py has one",
     "usdt --tui -p 4711 postgresql:query__start": "wants a terminal; tui.py has one",
 }
+PAGE = f"{SRC}/engine/picture/page/node_modules"
 # The program that an example is about; where it is not installed, the example is left out.
 NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "php", "java": "java",
           "1822": "python3", "python": "python3", "jq": "jq"}
@@ -275,6 +276,8 @@ def main():
             if example in UNTESTED or only not in example:
                 continue
             missing = {program for word, program in NEEDED.items() if word in example} - have
+            if ".html" in example and not os.path.isdir(PAGE):
+                missing.add("page, which is made of what npm fetches")
             if missing:
                 print(f"left out, no {' '.join(missing)}: {example}")
                 left_out += 1
