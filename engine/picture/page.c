@@ -3,6 +3,8 @@
 
 #include "engine/picture/page.h"
 
+#include <stdint.h>
+
 /* The makefile tells the assembler where the files are. */
 #define PART(name, file)                                                                       \
 	__asm__(".pushsection .rodata\n"                                                       \
@@ -24,10 +26,10 @@ extern const char picture_page_head_end[], picture_page_tail_end[];
 
 size_t picture_page_head_len(void)
 {
-	return (size_t)(picture_page_head_end - picture_page_head);
+	return (uintptr_t)picture_page_head_end - (uintptr_t)picture_page_head;
 }
 
 size_t picture_page_tail_len(void)
 {
-	return (size_t)(picture_page_tail_end - picture_page_tail);
+	return (uintptr_t)picture_page_tail_end - (uintptr_t)picture_page_tail;
 }
