@@ -31,7 +31,7 @@ static bool take_apart(const char *text, char addr[ADDR_ROOM], const char **ret_
 	if (!cli_number(*ret_port, 0, 65535, &port) || len >= ADDR_ROOM)
 		return false;
 	if (!colon) {
-		strcpy(addr, "127.0.0.1");
+		(void)snprintf(addr, ADDR_ROOM, "127.0.0.1");
 		return true;
 	}
 	if (len >= 2 && *text == '[' && text[len - 1] == ']') {
@@ -108,22 +108,24 @@ static int open_socket(const char *text)
 /* Port 0 is one that the kernel chooses, so where it listens is told. */
 static void tell_where(int fd)
 {
-	struct sockaddr_storage at = { 0 };
-	const struct sockaddr_in *v4 = (struct sockaddr_in *)&at;
-	const struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)&at;
+	union {
+		struct sockaddr any;
+		struct sockaddr_in v4;
+		struct sockaddr_in6 v6;
+	} at = { .v6 = { 0 } };
 	socklen_t len = sizeof(at);
 	char addr[INET6_ADDRSTRLEN] = "", text[INET6_ADDRSTRLEN + 64];
 	bool is_v6;
 
-	if (getsockname(fd, (struct sockaddr *)&at, &len) < 0)
+	if (getsockname(fd, &at.any, &len) < 0)
 		return;
-	is_v6 = at.ss_family == AF_INET6;
-	(void)inet_ntop(at.ss_family,
-			is_v6 ? (const void *)&v6->sin6_addr : (const void *)&v4->sin_addr,
+	is_v6 = at.any.sa_family == AF_INET6;
+	(void)inet_ntop(at.any.sa_family,
+			is_v6 ? (const void *)&at.v6.sin6_addr : (const void *)&at.v4.sin_addr,
 			addr, sizeof(addr));
 	(void)snprintf(text, sizeof(text), "metrics are at http://%s%s%s:%u/metrics",
 		       is_v6 ? "[" : "", addr, is_v6 ? "]" : "",
-		       ntohs(is_v6 ? v6->sin6_port : v4->sin_port));
+		       ntohs(is_v6 ? at.v6.sin6_port : at.v4.sin_port));
 	cli_tell(NULL, text);
 }
 

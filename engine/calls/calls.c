@@ -275,7 +275,7 @@ static int add_entry(struct calls *calls, struct thread *t, const struct functio
 	if (take_value(p->sp, record, &call.sp))
 		leave_below(calls, t, p->function, call.sp, record->time);
 	top = innermost(t);
-	if (t->n == CALLS_DEPTH_MAX) {
+	if (top && t->n == CALLS_DEPTH_MAX) {
 		give_up_half(calls, t);
 		top = innermost(t);
 	}

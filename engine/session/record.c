@@ -494,13 +494,14 @@ int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
 int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
 {
 	struct session_record *r = s->out.record;
+	struct ubp_err ignored = { 0 };
 	int rc, closed;
 
 	ubp_err_reset(err);
 	if (!r)
 		return ubp_fail(err, EINVAL, "nothing is recorded");
 	rc = end_file(s, r, err);
-	closed = recording_close(r->to, rc < 0 ? &(struct ubp_err){ 0 } : err);
+	closed = recording_close(r->to, rc < 0 ? &ignored : err);
 	r->to = NULL;
 	session_record_free(s);
 	return rc < 0 ? rc : closed;
