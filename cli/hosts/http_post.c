@@ -55,7 +55,7 @@
 
 /* Linked, it would make the start of each uprobe some milliseconds longer: docs/dependencies.md. */
 struct library {
-#define MEMBER(name) __typeof__(curl_##name) *name;
+#define MEMBER(name) __typeof__(curl_##name) *name; /* NOLINT(bugprone-macro-parentheses) */
 	FUNCTIONS(MEMBER)
 #undef MEMBER
 };

@@ -92,9 +92,12 @@ static const char *bound_text(char text[NUMBER_ROOM], const struct metric_family
 	if (i == family->bounds.n)
 		return "+Inf";
 	(void)number_text(text, family, metric_bound(&family->bounds, i), false);
-	if (!family->in_seconds)
-		return strcat(text, ".0");
-	for (len = strlen(text); text[len - 1] == '0' && text[len - 2] != '.'; len--)
+	len = strlen(text);
+	if (!family->in_seconds) {
+		(void)snprintf(text + len, NUMBER_ROOM - len, ".0");
+		return text;
+	}
+	for (; text[len - 1] == '0' && text[len - 2] != '.'; len--)
 		text[len - 1] = '\0';
 	return text;
 }

@@ -214,7 +214,8 @@ static void put_times(struct out *out, const struct heat *h)
 	double span = (double)picture_span(h->p), step = round_step(span);
 	char buf[SVG_NS_SIZE];
 
-	for (double t = 0; t <= span; t += step) {
+	for (unsigned i = 0; i * step <= span; i++) {
+		double t = i * step;
 		double x = LEFT + (SVG_WIDTH - LEFT - RIGHT) * t / span;
 
 		out_printf(out,
