@@ -16,7 +16,7 @@
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 
-/* Addresses in the program, both included: the bell's place, and the instruction that calls the kernel. */
+/* Addresses in the program, both included. */
 struct way {
 	uint64_t from, to;
 };
@@ -31,13 +31,17 @@ static bool leads_to_call(const struct site *site)
 	return site->watches & WATCH_ASKS && !(site->watches & WATCH_LOADER);
 }
 
-/* The first call behind the jump that stands at @from, where a jump does; @from itself if there is none near by. */
-static uint64_t call_behind(const struct space *space, uint64_t from)
+/*
+ * The end of the way: the first call behind the jump that stands at @from, where a jump does; @from itself if there is none near by. Of a fork also the
+ * address behind it, where one is that sleeps in the kernel and has not made its child yet.
+ */
+static uint64_t end_of_way(const struct space *space, uint64_t from, bool is_fork)
 {
 	const struct ubp_arch *arch = space->arch;
 	uint8_t code[UBP_SIGACTION_LOOK];
 	size_t n = mem_peek(&space->mem, from, code, sizeof(code));
 	const uint8_t *first = NULL;
+	size_t behind = 0;
 
 	for (size_t i = 0; n > UBP_HOP_LEN && i < 2; i++) {
 		const struct ubp_known_insn *call = &arch->call.kernel_calls[i];
@@ -45,10 +49,12 @@ static uint64_t call_behind(const struct space *space, uint64_t from)
 							   call->bytes, call->len)
 					      : NULL;
 
-		if (at && (!first || at < first))
+		if (at && (!first || at < first)) {
 			first = at;
+			behind = is_fork ? call->len : 0;
+		}
 	}
-	return first ? from + (uint64_t)(first - code) : from;
+	return first ? from + (uint64_t)(first - code) + behind : from;
 }
 
 static int find_ways(const struct space *space, struct ways *ways)
@@ -64,7 +70,8 @@ static int find_ways(const struct space *space, struct ways *ways)
 		if (VEC_ROOM(ways->v, &ways->cap, ways->n) < 0)
 			return -ENOMEM;
 		ways->v[ways->n++] =
-			(struct way){ site->vaddr, call_behind(space, site->vaddr) };
+			(struct way){ site->vaddr, end_of_way(space, site->vaddr,
+							      site->watches & WATCH_FORKS) };
 	}
 	return 0;
 }
