@@ -30,7 +30,6 @@ n_out() { grep -c 'was taken out' err.txt; }
 has_out() { [ "$(n_out)" = "$1" ]; }
 
 # What is left records by itself, so nobody traces it any more.
-is_let_go() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$'; }
 let_go_of() { [ -n "${UBP_STAY:-}" ] || [ "$MODE" != auto ] || [ "$(uname -m)" != x86_64 ] || eventually is_let_go "$1"; }
 
 # until N ARG...: trace a hot_cold until N places are out, and to its end.

@@ -5,7 +5,6 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 
-is_let_go() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$'; }
 hits() { [ -e out.txt ] && [ "$(count ' rests: ')" = 4 ]; }
 
 for ((i = 0; i < 12; i++)); do

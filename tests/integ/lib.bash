@@ -242,11 +242,9 @@ text_of() {
 	[ -s "$3" ] || fail "cannot read the text of $1"
 }
 
-# tracer_gone PID: no thread of it is traced any more.
-untraced() {
-	! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$' ||
-		fail "$1 is still traced"
-}
+# is_let_go PID, untraced PID: no thread of it is traced any more; the second fails otherwise.
+is_let_go() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$'; }
+untraced() { is_let_go "$1" || fail "$1 is still traced"; }
 
 # another_user: afterwards as_user COMMAND... runs it as an ordinary user, who can
 # read $FIX (a copy of the fixtures named) and write to $DIR; $UPROBE_AS_USER is a program

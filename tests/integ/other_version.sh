@@ -31,7 +31,6 @@ not_touched() {
 	cmp before now || fail "probes of another version were changed"
 	[ "$(python3 version.py "$PID" "$version")" = 999 ] || fail "the areas were changed"
 }
-is_let_go() { ! grep -hs '^TracerPid:' "/proc/$1/task/"*/status | grep -qv '[[:space:]]0$'; }
 
 F=$FIXTURES/busy
 defs=(-e "p:b/step $F:step a=$ARG1 s=+0($ARG2):string" -e "r:b/ret $F:step \$retval")
