@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cli/common/banner.h"
+#include "cli/common/clock.h"
 #include "cli/common/control.h"
 #include "cli/common/form.h"
 #include "cli/common/heap.h"
@@ -65,14 +66,6 @@ struct run {
 	int signal;         /* that is to be handed on to the command, 0: none */
 	bool failed;        /* said so; the exit status will tell */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* --- what is printed -------------------------------------------------------- */
 
@@ -280,7 +273,7 @@ static void wait_for_something(struct run *run, int fd, int timeout_ms)
 /* -1: for ever. */
 static int time_left_ms(uint64_t until_ns)
 {
-	uint64_t now = now_ns();
+	uint64_t now = cli_now_ns();
 
 	if (!until_ns)
 		return -1;
@@ -315,7 +308,7 @@ static int look_at_tally(struct run *run)
 	run->tally_is_away = false;
 	if (left != 0)
 		return left;
-	while (run->tally_ns <= now_ns())
+	while (run->tally_ns <= cli_now_ns())
 		run->tally_ns += run->opt->tally.every_ns;
 	return time_left_ms(run->tally_ns);
 }
@@ -412,9 +405,9 @@ static void print_rest(struct run *run)
 /* Until all is there, or somebody does not want to wait any more. */
 static void wait_for_collector(struct run *run)
 {
-	uint64_t until = now_ns() + COLLECTOR_NS;
+	uint64_t until = cli_now_ns() + COLLECTOR_NS;
 
-	while (!otlp_is_done(&run->hosts.otlp) && !run->ending && now_ns() < until)
+	while (!otlp_is_done(&run->hosts.otlp) && !run->ending && cli_now_ns() < until)
 		wait_for_something(run, -1, time_left_ms(until));
 }
 
@@ -473,11 +466,11 @@ static int run_started(struct run *run)
 	tell_ready(run->opt->steer.ready_fd);
 	run->out.hold = run->opt->ends.duration != NULL && !run->tui;
 	if (run->opt->ends.duration)
-		run->deadline_ns = now_ns() + run->opt->ends.duration_ns;
+		run->deadline_ns = cli_now_ns() + run->opt->ends.duration_ns;
 	if (run->opt->tally.every_ns && !run->opt->to.otlp)
-		run->tally_ns = now_ns() + run->opt->tally.every_ns;
+		run->tally_ns = cli_now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
-		run->delay_ns = now_ns() + run->opt->steer.delay_ns;
+		run->delay_ns = cli_now_ns() + run->opt->steer.delay_ns;
 	trace(run);
 	control_close(&run->control);
 	ubp_stop(run->session);

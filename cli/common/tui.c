@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/clock.h"
 #include "cli/common/message.h"
 #include "cli/common/tally.h"
 #include "engine/base/err.h"
@@ -48,14 +49,6 @@ struct tui {
 	bool paused, unicode, is_asked; /* .is_asked: a key wants it drawn now */
 	unsigned octave, n_octaves;     /* that the sparklines show */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 /* --- what is kept ------------------------------------------------------------------------------- */
 
@@ -311,7 +304,7 @@ static void draw(struct tui *t, uint64_t now)
 
 int tui_look(struct tui *t)
 {
-	uint64_t now = now_ns(), next = t->drawn_ns + FRAME_NS;
+	uint64_t now = cli_now_ns(), next = t->drawn_ns + FRAME_NS;
 
 	if (t->is_asked && !output_pending(t->out)) {
 		t->is_asked = false;
@@ -379,7 +372,7 @@ int tui_begin(struct ubp_session *session, struct output *out, struct tui **ret_
 	}
 	t->out = out;
 	t->unicode = tally_has_unicode();
-	t->start_ns = t->drawn_ns = now_ns();
+	t->start_ns = t->drawn_ns = cli_now_ns();
 	(void)tcgetattr(STDIN_FILENO, &t->before);
 	raw = t->before;
 	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -417,7 +410,7 @@ void tui_end(struct tui *t)
 		return;
 	output_printf(t->out, "\033[?25h\033[?1049l");
 	(void)tcsetattr(STDIN_FILENO, TCSANOW, &t->before);
-	put_end(t, now_ns());
+	put_end(t, cli_now_ns());
 	ubp_meter_free(t->meter);
 	free(t->rows);
 	free(t->hits);

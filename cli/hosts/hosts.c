@@ -4,8 +4,8 @@
 #include "cli/hosts/hosts.h"
 
 #include <string.h>
-#include <time.h>
 
+#include "cli/common/clock.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
@@ -14,14 +14,6 @@
 
 #define LINES_NS   1000000000ULL
 #define METRICS_NS (10 * 1000000000ULL)
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static bool has_histogram(const struct trace_options *o)
 {
@@ -58,7 +50,7 @@ const char *hosts_output(const struct trace_options *o)
 int hosts_open(struct hosts *h, struct ubp_session *session, const struct trace_options *o,
 	       struct output *out)
 {
-	uint64_t now = now_ns();
+	uint64_t now = cli_now_ns();
 
 	h->out = out;
 	if (!o->to.prometheus && !o->to.otlp)
@@ -104,7 +96,7 @@ uint64_t hosts_look(struct hosts *h, struct ubp_sink *sink)
 
 	if (!h->has_otlp)
 		return 0;
-	now = now_ns();
+	now = cli_now_ns();
 	if (now >= h->lines_ns) {
 		const char *text = ubp_sink_flush(sink, &len);
 

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/clock.h"
 #include "engine/base/err.h"
 #include "engine/base/quiet_thread.h"
 
@@ -107,14 +108,6 @@ struct http_post {
 	bool ends, gives_up;
 	struct http_post_counts counts;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
 
 static void ring(const struct http_post *p)
 {
@@ -261,19 +254,19 @@ static void pause_ms(struct http_post *p, uint64_t ms)
 /* Some part of it by chance, so that many hosts do not come back at the same moment. */
 static uint64_t some_of(uint64_t ms)
 {
-	return ms - ms / 4 + now_ns() / 1000 % (ms / 2 + 1);
+	return ms - ms / 4 + cli_now_ns() / 1000 % (ms / 2 + 1);
 }
 
 /* Until it is there, or will not get there. */
 static enum outcome send_one(struct http_post *p, const struct request *r,
 			     struct answer *answer)
 {
-	uint64_t begin = now_ns(), pause = PAUSE_FIRST_MS, asked;
+	uint64_t begin = cli_now_ns(), pause = PAUSE_FIRST_MS, asked;
 	enum outcome outcome;
 
 	for (;;) {
 		outcome = try(p, r, answer, &asked);
-		if (outcome != AGAIN || now_ns() - begin > TRIES_NS)
+		if (outcome != AGAIN || cli_now_ns() - begin > TRIES_NS)
 			return outcome;
 		(void)pthread_mutex_lock(&p->lock);
 		pause_ms(p, asked ? asked : some_of(pause));

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/clock.h"
 #include "cli/hosts/openmetrics.h"
 #include "engine/base/err.h"
 #include "engine/base/quiet_thread.h"
@@ -106,14 +107,6 @@ struct http_server {
 		*responses[OPENMETRICS_FORMS]; /* of .metrics, once they are wanted */
 };
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
 static void ring(int fd)
 {
 	const uint64_t one = 1;
@@ -198,7 +191,7 @@ static bool is_fresh(const struct http_server *s)
 	if (!s->metrics)
 		return false;
 	good = s->metrics->took_ns * SHARE;
-	return now_ns() - s->given_ns < (good > FRESH_NS ? good : FRESH_NS);
+	return cli_now_ns() - s->given_ns < (good > FRESH_NS ? good : FRESH_NS);
 }
 
 static struct client *client_of(const struct http_server *s, struct MHD_Connection *c)
@@ -231,7 +224,7 @@ static enum MHD_Result on_request(void *ctx, struct MHD_Connection *c, const cha
 		return answer_metrics(s, c);
 	*request = &known;
 	client->waiting = c;
-	client->until_ns = now_ns() + ANSWER_NS;
+	client->until_ns = cli_now_ns() + ANSWER_NS;
 	if (!s->is_asked)
 		ring(s->wanted_fd);
 	s->is_asked = true;
@@ -255,7 +248,7 @@ static void on_connection(void *ctx, struct MHD_Connection *c, void **socket_con
 		if (!client)
 			return;
 		client->fd = info ? info->connect_fd : -1;
-		client->begin_ns = now_ns();
+		client->begin_ns = cli_now_ns();
 		client->next = s->clients;
 		if (client->next)
 			client->next->prev = client;
@@ -277,7 +270,7 @@ static void on_completed(void *ctx, struct MHD_Connection *c, void **request,
 	(void)code;
 	*request = NULL;
 	if (client)
-		client->begin_ns = now_ns();
+		client->begin_ns = cli_now_ns();
 }
 
 /* A byte now and then keeps a connection from being idle; no request lasts longer than this. */
@@ -334,7 +327,7 @@ static bool take_given(struct http_server *s)
 		return !ends;
 	drop_metrics(s);
 	s->metrics = given;
-	s->given_ns = now_ns();
+	s->given_ns = cli_now_ns();
 	s->is_asked = false;
 	resume_clients(s, s->given_ns, true);
 	return !ends;
@@ -364,12 +357,12 @@ static void *serve(void *arg)
 			if (!take_given(s))
 				break;
 		}
-		now = now_ns();
+		now = cli_now_ns();
 		end_old_clients(s, now);
 		resume_clients(s, now, false);
 		(void)s->lib.run(s->daemon);
 	}
-	resume_clients(s, now_ns(), true);
+	resume_clients(s, cli_now_ns(), true);
 	(void)s->lib.run(s->daemon);
 	return NULL;
 }

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "cli/common/clock.h"
 #include "cli/common/form.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
@@ -129,19 +130,11 @@ static int tell_damage(const struct report *r)
 
 /* --- a report -------------------------------------------------------------------------------- */
 
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	(void)clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
-}
-
 /* How far it is, to a person who waits and sees nothing else. */
 static void tell_progress(struct report *r, bool is_over)
 {
 	struct progress *p = &r->progress;
-	uint64_t now = p->is_wanted ? now_ns() : 0;
+	uint64_t now = p->is_wanted ? cli_now_ns() : 0;
 
 	if (!p->is_wanted || (is_over && !p->is_told) || (!is_over && now < p->next_ns))
 		return;
@@ -165,7 +158,7 @@ static void begin_progress(struct report *r)
 	r->progress = (struct progress){
 		.is_wanted = isatty(STDERR_FILENO) && !r->out.is_tty,
 		.n_all = info.is_whole ? info.records : 0,
-		.next_ns = now_ns() + 5 * PROGRESS_NS,
+		.next_ns = cli_now_ns() + 5 * PROGRESS_NS,
 	};
 }
 
