@@ -5,6 +5,7 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 have go
+have python3
 
 cp -r "$UBP_SRC/fixtures/go_nosplit" nosplit || fail "cp"
 export GOCACHE=$PWD/cache GO111MODULE=off HOME=$PWD
@@ -36,6 +37,7 @@ cp auto.err err.txt
 for name in sum product get; do
 	[ "$(stat_of $name jumps)" = 1 ] || fail "$name is no jump: $(grep "t/$name" err.txt)"
 	[ $name != get ] || continue
+	has_rdfsbase || { echo "without rdfsbase: all hits of $name are stops"; continue; }
 	n=$(stat_of $name stopped)
 	[ "$n" -gt 0 ] || fail "$name: there was always room: $(grep "t/$name " err.txt)"
 	[ "$n" -lt $(($(stat_of $name hits) / 10)) ] || fail "$name: there was mostly no room: $(grep "t/$name " err.txt)"
@@ -104,8 +106,9 @@ for ((i = 0; i < rounds; i++)); do
 	alive
 done
 trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
-wait_for events.txt ' sum: '
-sleep 1
+wait_for events.txt ' barrier: '
+# Its place has too few bytes behind it for a jump that is made before it is known to be hot.
+eventually is_jump "$PID" "$(sed -nE 's/^.* barrier: \((0x[0-9a-f]+)\).*/\1/p' events.txt | head -n 1)"
 trace_stop
 for name in barrier barrier_r; do [ "$(stat_of $name jumps)" = 1 ] || fail "$name is no jump: $(grep "t/$name " err.txt)"; done
 # Killed for good: its jumps stand, and each goroutine ends its round by them, panics and all.

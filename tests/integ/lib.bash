@@ -34,6 +34,9 @@ fail() {
 skip() { echo "$*" | tee "${WHY:-/dev/null}"; exit 77; }
 have() { type -P "$1" > /dev/null || skip "needs $1"; }
 need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
+# Whether programs may read their thread pointer by an instruction (x86-64: HWCAP2_FSGSBASE). Where not, detours look where C libraries keep it, and each hit of
+# a thread that has none there, as those of Go, is a stop.
+has_rdfsbase() { [ $(($(LD_SHOW_AUXV=1 /bin/true | sed -n 's/^AT_HWCAP2: *//p') & 2)) != 0 ]; }
 # The number of the pid namespace that the kernel begins with is part of its interface.
 in_first_pid_namespace() { [ "$(readlink /proc/self/ns/pid)" = 'pid:[4026531836]' ]; }
 need_root() { [ "$(id -u)" = 0 ] || skip "needs root"; }
@@ -199,6 +202,12 @@ eventually() {
 	done
 	exec {never}>&-
 	[ $tries -gt 0 ] || fail "never: $*"
+}
+# is_jump PID ADDRESS: a jump stands there (x86), in place of a breakpoint.
+is_jump() {
+	python3 -c 'import os, sys
+code = os.pread(os.open(f"/proc/{sys.argv[1]}/mem", os.O_RDONLY), 1, int(sys.argv[2], 16))
+sys.exit(code[0] not in (0xe9, 0xeb))' "$1" "$2"
 }
 traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
 
