@@ -91,7 +91,10 @@ static bool is_on_way(const void *ctx, const struct space *space, uint64_t pc)
 int bell_ways_wait(struct tracer *tracer, struct space *space)
 {
 	struct ways ways = { 0 };
-	const struct outside_question question = { .is_inside = is_on_way, .ctx = &ways };
+	/* A signal's handler may have been begun on the way, and returns to it. */
+	const struct outside_question question = { .is_inside = is_on_way,
+						   .ctx = &ways,
+						   .asks_stacks = true };
 	int rc = find_ways(space, &ways);
 
 	if (rc == 0 && ways.n && !outside_wait(tracer, space, &question))

@@ -226,6 +226,25 @@ def beside_kernel():
     target.check()
 
 
+def beside_perf():
+    """perf samples the process, with its stacks, while nobody traces it."""
+    if not shutil.which("perf") or os.geteuid() != 0:
+        print("without perf")
+        return
+    target = Debugged(build("debug")).go()
+    sampled = subprocess.run(["perf", "record", "-o", "perf.data", "-e", "cpu-clock", "-F", "1999", "-g", "-p", str(target.p.pid), "--", "sleep", "0.5"],
+                             stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=WAIT, check=False)
+    if sampled.returncode:
+        print(f"without perf: it says {sampled.stderr}")
+    else:
+        said = subprocess.run(["perf", "script", "-i", "perf.data", "-F", "ip,sym"], stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=WAIT, check=False).stdout
+        says(said, r"\bcalls\b")
+    if not target.is_alone():
+        fail("somebody traces it")
+    target.check()
+
+
 def children(pid):
     with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as f:
         return [int(word) for word in f.read().split()]
@@ -281,5 +300,6 @@ killed()
 strace()
 cores()
 beside_kernel()
+beside_perf()
 first_of_namespace()
 print("ok")

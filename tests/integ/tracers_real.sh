@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-# gdb, strace and the leak checkers of two sanitizers under uprobe say what they say without it.
+# gdb, strace, rr and the leak checkers of two sanitizers under uprobe say what they say without it.
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
@@ -54,4 +54,15 @@ if type -P strace > /dev/null; then
 	alike strace -f -o calls.txt "$F" none
 	grep -q 'exited with 0' calls.txt || fail "strace: $(tail -n 3 calls.txt)"
 fi
-[ -z "$none" ] || skip "needs gdb, strace, or gcc with libasan or liblsan"
+# It needs hardware counters, which few virtual machines have.
+if ! type -P rr > /dev/null; then
+	echo "without rr"
+elif _RR_TRACE_DIR=$PWD/rr.first rr record -n "$F" none > rr.txt 2>&1 < /dev/null; then
+	none=
+	export _RR_TRACE_DIR=$PWD/rr
+	alike rr record "$F" none
+	alike rr replay -a
+else
+	echo "without rr: $(tail -n 1 rr.txt)"
+fi
+[ -z "$none" ] || skip "needs gdb, strace, rr, or gcc with libasan or liblsan"
