@@ -23,8 +23,10 @@
 #define TOP_PAD  (1 << 20)
 #define MMAP_MIN (32 << 20)
 
-/* Who records wants all of it: a million hits a second fill that in 50 ms. */
-#define RECORD_RING_BYTES (4 << 20)
+/* Who records wants all of it: a million hits a second fill that in 200 ms. */
+#define RECORD_RING_BYTES (16 << 20)
+/* Where hits are counted or sampled there is other memory behind each ring, and there are few records. */
+#define FEW_RECORDS_BYTES (4 << 20)
 
 static int print_definition(struct output *out, struct ubp_session *session, size_t i)
 {
@@ -136,6 +138,16 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 	return trace_run(session, o);
 }
 
+/* 0: as the engine has it. */
+static size_t ring_bytes(const struct trace_options *o)
+{
+	bool has_areas = o->budget.sample || tally_is_wanted(&o->tally) || o->triggers.n;
+
+	if (o->budget.ring_bytes || !o->to.record.path)
+		return o->budget.ring_bytes;
+	return has_areas ? FEW_RECORDS_BYTES : RECORD_RING_BYTES;
+}
+
 static enum ubp_stack stack_kind(const struct trace_options *o)
 {
 	if (o->stacks.kind != UBP_STACK_NONE)
@@ -177,9 +189,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stay = o->stay;
 	/* A block whose end is lost would live for ever. */
 	opt.lossless = o->lossless || heap_is_wanted(o);
-	opt.ring_bytes = o->budget.ring_bytes;
-	if (o->to.record.path && !opt.ring_bytes)
-		opt.ring_bytes = RECORD_RING_BYTES;
+	opt.ring_bytes = ring_bytes(o);
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;

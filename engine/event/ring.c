@@ -13,7 +13,7 @@
 #include "engine/event/ring_record.h"
 
 /* Address space that the rings of one target may take; memory they take as they fill. */
-#define REGION_MAX (1ULL << 34)
+#define REGION_MAX (1ULL << 35)
 
 int ring_set_new(const struct ring_options *options, struct ring_set **ret_set,
 		 struct ubp_err *err)

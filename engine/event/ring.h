@@ -28,14 +28,13 @@ struct ring_set;
 struct ring_space;
 struct ubp_err;
 
+/* Where address space is short, larger ones become smaller, down to this. */
 #define RING_BYTES_DEFAULT (1u << 20)
 #define RING_BYTES_MIN     16384
 
-#define RING_BYTES_MAX (1u << 30)
-
 struct ring_options {
-	/* Capacity of each thread's ring, a power of two from RING_BYTES_MIN to RING_BYTES_MAX;
-	 * 0: default. */
+	/* Capacity of each thread's ring, a power of two from RING_BYTES_MIN to 1 GiB; 0: default. A ring takes
+	 * memory as it fills, and gives it back when its thread is quiet (ring_trim.c). */
 	size_t ring_bytes;
 	enum event_clock clock;  /* of the records handed out */
 	pid_t only_tid;          /* nobody asked for other threads' hits; 0: all */
@@ -67,23 +66,32 @@ void ring_set_use_cells(struct ring_set *set, uint32_t n_cells);
 
 /* --- the tracing thread ---------------------------------------------------------- */
 
-/* Bytes of a region from its base on, with as many rings as @most bytes take; the control page comes in
+/* What rings of a region can be: as large as the options say, or less, so that @n of them take @most bytes at most. */
+size_t ring_region_bytes(const struct ring_set *set, size_t n, uint64_t most);
+/* Bytes of a region from its base on, with as many rings of @ring_bytes as @most bytes take; the control page comes in
  * front of that. */
-size_t ring_region_len(const struct ring_set *set, uint64_t most);
+size_t ring_region_len(const struct ring_set *set, size_t ring_bytes, uint64_t most);
 /* Of these, so many bytes from the base on have @n_rings in them; whole pages. */
-size_t ring_region_part(const struct ring_set *set, size_t n_rings);
+size_t ring_region_part(const struct ring_set *set, size_t ring_bytes, size_t n_rings);
+
+struct ring_region {
+	uint64_t base; /* where it will be mapped in the target */
+	size_t len;    /* ring_region_len() */
+	size_t ring_bytes;
+};
 
 /*
  * @control_fd and @region_fd are memory files of the target's, made with
  * MFD_ALLOW_SEALING, fresh and empty, opened for reading and writing; the caller closes
  * them. Sizes and maps them, takes the robust lock in the control page, and seals them: the
  * target can't change their sizes, nor map the control page for writing from now on.
- * @base: where the region will be mapped in the target, ring_region_len() bytes. No thread has a ring yet.
+ * No thread has a ring yet.
  * Returns 0 or a negative errno. All spaces of a set are made by the same thread; its list
  * of robust locks is the set's until all of them are closed.
  */
-int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
-		   size_t region_len, struct ring_space **ret_space, struct ubp_err *err);
+int ring_space_new(struct ring_set *set, int control_fd, int region_fd,
+		   const struct ring_region *region, struct ring_space **ret_space,
+		   struct ubp_err *err);
 /*
  * The target is gone, or nothing of ours is left in it. What is in its rings is still drained;
  * then the space is freed: it is not the caller's any more. To whoever still looks at the

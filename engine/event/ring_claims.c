@@ -74,7 +74,7 @@ static void offer(struct ring_space *space, struct ring *ring)
 		.head = ring->tail,
 		.limit = ring->limit,
 		.ring = space->base + (uint64_t)(ring->bytes - space->region),
-		.mask = space->set->opt.ring_bytes - 1,
+		.mask = space->ring_bytes - 1,
 	};
 	*offer_of(c, c->end++) = ring;
 	ring_publish(ring, RING_OFFERED);

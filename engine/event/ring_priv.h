@@ -21,6 +21,9 @@
 
 #define RING_NO_SLOT UINT32_MAX
 
+#define RING_BYTES_MAX  (1U << 30)
+#define RING_LOOK_BYTES (4ULL << 20)
+
 /*
  * Whose a ring is: FREE, nobody's; OFFERED, a thread of the target may have taken it; LIVE, a thread of
  * the target writes it, and the delivering thread reads; GONE, nobody writes it, and the delivering
@@ -52,6 +55,10 @@ struct ring {
 	uint64_t comm_ns;  /* when .comm was read; 0: never */
 	uint64_t stuck_ns; /* since when it is at a record that is not complete; 0: it is not */
 	uint64_t grown;    /* records behind this position say whether its table has to grow */
+	struct ring_trim {
+		uint64_t ns, end; /* of the last time that was looked at what it takes */
+		uint64_t used;    /* bytes that were written since memory was given back */
+	} trim;
 	bool is_gone;      /* at the last look */
 	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
 	struct ring_front {
@@ -69,7 +76,8 @@ struct ring_space {
 	uint64_t base; /* in the target */
 	uint8_t *region;
 	size_t region_len;
-	uint64_t stride; /* from one ring to the next */
+	uint64_t ring_bytes; /* capacity of each ring */
+	uint64_t stride;     /* from one ring to the next */
 	struct ring_owner *owner;
 	_Atomic uint32_t n_used; /* rings that ever were */
 	atomic_bool has_claims;
@@ -122,6 +130,12 @@ static inline uint64_t ring_plain_stride(const struct ring_set *set)
 	return set->opt.ring_bytes + RING_SLACK + (set->opt.sample ? SAMPLE_AREA : 0);
 }
 
+/* What lies behind a ring is at one distance in all spaces: detours know it by heart. */
+static inline bool ring_has_areas(const struct ring_set *set)
+{
+	return set->opt.sample || set->tally.slot;
+}
+
 /* Counters for sampling, behind a ring's start; 0: nothing samples. */
 static inline uint32_t ring_samples_at(const struct ring_set *set)
 {
@@ -134,10 +148,13 @@ static inline uint64_t ring_stride(const struct ring_set *set)
 }
 
 /* The same in a region of that size: one of a program of 32 bits has no room for tables. */
-static inline uint64_t ring_stride_in(const struct ring_set *set, uint64_t region_len)
+static inline uint64_t ring_stride_in(const struct ring_set *set, uint64_t ring_bytes,
+				      uint64_t region_len)
 {
 	uint64_t stride = ring_stride(set);
 
+	if (!ring_has_areas(set))
+		return ring_bytes + RING_SLACK;
 	return region_len >= RING_RINGS_AT + stride ? stride : ring_plain_stride(set);
 }
 
@@ -150,14 +167,20 @@ static inline uint32_t ring_most(const struct ring_set *set, uint64_t len)
 }
 
 /* How far .head may go, from @tail on. */
-static inline uint64_t ring_limit(const struct ring_set *set, uint64_t tail)
+static inline uint64_t ring_limit(const struct ring_space *space, uint64_t tail)
 {
-	return tail + set->opt.ring_bytes - RING_SLACK;
+	return tail + space->ring_bytes - RING_SLACK;
 }
 
+/*
+ * How full it is, in percent. Larger ones are for readers who come late, not for those who look seldom: what is read soon
+ * is in the caches still.
+ */
 static inline unsigned ring_fill(const struct ring *ring)
 {
-	uint64_t percent = (ring->end - ring->tail) * 100 / ring->space->set->opt.ring_bytes;
+	uint64_t bytes = ring->space->ring_bytes < RING_LOOK_BYTES ? ring->space->ring_bytes
+								   : RING_LOOK_BYTES;
+	uint64_t percent = (ring->end - ring->tail) * 100 / bytes;
 
 	return percent < 100 ? (unsigned)percent : 100;
 }
@@ -199,6 +222,11 @@ void ring_sample_end(struct ring *ring);
 
 /* ring_space.c: the thread's ring; NULL: it has none. */
 struct ring *ring_of_thread(struct ring_space *space, pid_t tid);
+
+/* ring_trim.c: memory that a quiet thread's ring has no use for goes back; by the delivering thread, of a LIVE ring ... */
+void ring_trim(struct ring *ring, uint64_t now);
+/* ... and of one that nobody writes any more. */
+void ring_trim_end(struct ring *ring);
 
 /* ring_read.c */
 void ring_look_at_comm(struct ring *ring, uint64_t now);

@@ -26,7 +26,7 @@ enum front { FRONT_COMPLETE, FRONT_VOID, FRONT_INCOMPLETE, FRONT_NONSENSE };
 
 static uint64_t capacity_of(const struct ring *ring)
 {
-	return ring->space->set->opt.ring_bytes;
+	return ring->space->ring_bytes;
 }
 
 static uint8_t *place_of(const struct ring *ring, uint64_t position)
@@ -96,7 +96,7 @@ static void skip_ahead(struct ring *ring)
 /* Room for the target: not for every record, the line is busy. */
 static void tell_limit(struct ring *ring)
 {
-	uint64_t limit = ring_limit(ring->space->set, ring->tail);
+	uint64_t limit = ring_limit(ring->space, ring->tail);
 
 	if (limit == ring->limit ||
 	    (ring->tail != ring->end && limit - ring->limit < capacity_of(ring) / 8))
@@ -161,6 +161,7 @@ static bool load_front(struct ring *ring)
 	if (ring->is_gone) {
 		ring_tally_end(ring);
 		ring_sample_end(ring);
+		ring_trim_end(ring);
 		atomic_store_explicit(&ring->state, RING_FREE, memory_order_release);
 	} else {
 		tell_limit(ring);
@@ -227,6 +228,8 @@ static unsigned look_at(struct ring *ring, uint64_t now)
 	if (ring->is_ready)
 		return ring_fill(ring);
 	fill = ring_fill(ring);
+	if (!ring->is_gone)
+		ring_trim(ring, now);
 	/* Not touched any more where it has become FREE. */
 	if (load_front(ring) &&
 	    heap_add(&ring->space->set->heap, ring->front.record.time, ring))

@@ -28,17 +28,28 @@ _Static_assert(RING_BYTES_MIN >= RING_SLACK + RING_RECORD_MAX,
 _Static_assert(RING_SLACK >= RING_RECORD_MAX, "a record's end fits behind its ring");
 _Static_assert(RING_CONTROL_LEN == 4096, "one page");
 
-size_t ring_region_len(const struct ring_set *set, uint64_t most)
+size_t ring_region_bytes(const struct ring_set *set, size_t n, uint64_t most)
 {
-	uint64_t stride = ring_stride_in(set, most);
+	size_t bytes = set->opt.ring_bytes;
+
+	while (!ring_has_areas(set) && bytes > RING_BYTES_DEFAULT &&
+	       ring_region_part(set, bytes, n) > most)
+		bytes /= 2;
+	return bytes;
+}
+
+size_t ring_region_len(const struct ring_set *set, size_t ring_bytes, uint64_t most)
+{
+	uint64_t stride = ring_stride_in(set, ring_bytes, most);
 	uint64_t n = most > RING_RINGS_AT ? (most - RING_RINGS_AT) / stride : 0;
 
 	return RING_RINGS_AT + (n < set->n_rings ? n : set->n_rings) * stride;
 }
 
-size_t ring_region_part(const struct ring_set *set, size_t n_rings)
+size_t ring_region_part(const struct ring_set *set, size_t ring_bytes, size_t n_rings)
 {
-	uint64_t len = RING_RINGS_AT + n_rings * ring_stride(set);
+	uint64_t len =
+		RING_RINGS_AT + n_rings * ring_stride_in(set, ring_bytes, UINT64_MAX);
 
 	return (len + RING_CONTROL_LEN - 1) / RING_CONTROL_LEN * RING_CONTROL_LEN;
 }
@@ -96,18 +107,19 @@ static size_t rings_len(const struct ring_space *space)
 	return (space->n_rings + 1) * sizeof(*space->rings);
 }
 
-static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_t region_len)
+static struct ring_space *alloc_space(struct ring_set *set, const struct ring_region *region)
 {
 	struct ring_space *space = calloc(1, sizeof(*space));
 
 	if (!space)
 		return NULL;
 	space->set = set;
-	space->base = base;
-	space->stride = ring_stride_in(set, region_len);
-	space->n_rings = (uint32_t)((region_len - RING_RINGS_AT) / space->stride);
+	space->base = region->base;
+	space->ring_bytes = region->ring_bytes;
+	space->stride = ring_stride_in(set, region->ring_bytes, region->len);
+	space->n_rings = (uint32_t)((region->len - RING_RINGS_AT) / space->stride);
 	space->n_mapped = space->n_rings;
-	space->region_len = region_len;
+	space->region_len = region->len;
 	/* For a thousand threads; most processes have a few, and pages nobody writes cost nothing. */
 	space->rings = mmap(NULL, rings_len(space), PROT_READ | PROT_WRITE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -118,10 +130,11 @@ static struct ring_space *alloc_space(struct ring_set *set, uint64_t base, size_
 	return NULL;
 }
 
-int ring_space_new(struct ring_set *set, int control_fd, int region_fd, uint64_t base,
-		   size_t region_len, struct ring_space **ret_space, struct ubp_err *err)
+int ring_space_new(struct ring_set *set, int control_fd, int region_fd,
+		   const struct ring_region *region, struct ring_space **ret_space,
+		   struct ubp_err *err)
 {
-	struct ring_space *space = alloc_space(set, base, region_len);
+	struct ring_space *space = alloc_space(set, region);
 	int rc;
 
 	if (!space)
@@ -232,7 +245,7 @@ static struct ring *find_ring(struct ring_space *space)
  */
 static uint64_t next_start(const struct ring *ring)
 {
-	return (ring->tail + 2 * ring->space->set->opt.ring_bytes) & ~7ULL;
+	return (ring->tail + 2 * ring->space->ring_bytes) & ~7ULL;
 }
 
 /* The entry; its key last. */
@@ -245,7 +258,7 @@ static void fill_entry(struct ring *ring, uint32_t slot)
 	__atomic_store_n(&entry->limit, ring->limit, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->ring, space->base + (uint64_t)(ring->bytes - space->region),
 			 __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->mask, space->set->opt.ring_bytes - 1, __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->mask, space->ring_bytes - 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->lost, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->tid, (uint32_t)ring->tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->self, (uint32_t)ring->tid, __ATOMIC_RELAXED);
@@ -269,9 +282,10 @@ void ring_unnamed(struct ring *ring)
 void ring_prepare(struct ring *ring)
 {
 	ring->end = ring->tail = next_start(ring);
-	ring->limit = ring_limit(ring->space->set, ring->tail);
+	ring->limit = ring_limit(ring->space, ring->tail);
 	ring->lost = ring->last_ticks = ring->last_ns = ring->seen_ns = 0;
 	ring->comm_ns = ring->stuck_ns = ring->since_ns = ring->grown = 0;
+	ring->trim = (struct ring_trim){ .end = ring->tail };
 	ring->is_gone = ring->is_ready = false;
 	memset(ring->comm, 0, sizeof(ring->comm));
 	ring_tally_begin(ring);
@@ -438,7 +452,7 @@ bool ring_space_has(struct ring_space *space, pid_t tid)
 int ring_space_room(struct ring_space *space, pid_t tid)
 {
 	const struct ring *ring = ring_of_thread(space, tid);
-	uint64_t bytes = space->set->opt.ring_bytes, room;
+	uint64_t bytes = space->ring_bytes, room;
 	const struct ring_thread *thread;
 
 	if (!ring)

@@ -158,10 +158,11 @@ int rings_note_place(const struct space *space, pid_t tid, uint64_t at, uint64_t
 }
 
 /* In the target, @part of them mapped, and here: rings that nobody records into yet. */
-static int make_rings(struct plant *plant, struct remote *remote, uint64_t place, uint64_t len,
-		      uint64_t part, uint64_t flags, struct ring_space **ret_rings,
-		      struct ubp_err *err)
+static int make_rings(struct plant *plant, struct remote *remote,
+		      const struct ring_region *region, uint64_t part, uint64_t flags,
+		      struct ring_space **ret_rings, struct ubp_err *err)
 {
+	uint64_t place = region->base - RING_CONTROL_LEN;
 	const struct space *space = remote->t->process->space;
 	const struct plant_space *ps = space->plant;
 	struct ring_files files;
@@ -169,8 +170,7 @@ static int make_rings(struct plant *plant, struct remote *remote, uint64_t place
 
 	if (rc == 0)
 		rc = ring_space_new(plant->opt.rings, files.control.taken.fd,
-				    files.region.taken.fd, place + RING_CONTROL_LEN,
-				    len - RING_CONTROL_LEN, ret_rings, err);
+				    files.region.taken.fd, region, ret_rings, err);
 	/* Told before it is so: who believes it looks what is mapped there. */
 	if (rc == 0)
 		rc = rings_note_place(space, remote->t->tid, place, part + RING_CONTROL_LEN);
@@ -189,10 +189,13 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	uint64_t most = space->arch->addr_size == sizeof(uint32_t) ? REGION_MAX_32 : UINT64_MAX;
-	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->opt.rings, most), flags = 0;
-	size_t part = rings_first_part(plant, t, len - RING_CONTROL_LEN);
+	size_t bytes = rings_bytes(plant, t, most);
+	uint64_t len = RING_CONTROL_LEN + ring_region_len(plant->opt.rings, bytes, most),
+		 flags = 0;
+	size_t part = rings_first_part(plant, t, bytes, len - RING_CONTROL_LEN);
 	static const char name[8] = RING_FILES_NAME;
 	struct ring_space *rings = NULL;
+	struct ring_region region;
 	struct remote remote;
 	uint64_t place;
 	int rc;
@@ -213,15 +216,18 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	rc = make_rings(plant, &remote, place, len, part, flags, &rings, err);
+	region = (struct ring_region){ place + RING_CONTROL_LEN, len - RING_CONTROL_LEN,
+				       bytes };
+	rc = make_rings(plant, &remote, &region, part, flags, &rings, err);
 	if (rc < 0) {
 		if (rings)
 			ring_space_close(rings);
 	} else {
 		ps->ring->rings = rings;
-		ps->ring->base = place + RING_CONTROL_LEN;
+		ps->ring->base = region.base;
+		ps->ring->ring_bytes = bytes;
 		ps->ring->mapped = part;
-		ps->ring->most = len - RING_CONTROL_LEN;
+		ps->ring->most = region.len;
 		ring_space_set_mapped(rings, part);
 	}
 	if (rc != -ESRCH)

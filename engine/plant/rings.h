@@ -47,8 +47,12 @@ int rings_spare(const struct plant *plant, const struct held *held, struct ubp_e
 /* Entries of a table, a power of two: @most, or fewer where a limit leaves little room. */
 uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len);
 
+/* How large rings for @t's process are, whose region takes @most bytes at most. */
+size_t rings_bytes(const struct plant *plant, const struct tracee *t, uint64_t most);
+
 /* Bytes of the region to begin with, for @t's process; no more than @most. 0: too much. */
-size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most);
+size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t ring_bytes,
+			size_t most);
 
 /*
  * Where rings are mapped, those of an earlier session or of the process's parent too, as the guard's data

@@ -30,6 +30,8 @@
 #define PART 8
 /* Rings for threads that may come while nobody traces the process: twice as many each time that hits were missed since. */
 #define SPARE      64
+/* In a program of 32 bits rings are that small that there is room for so many. */
+#define RINGS_32 32
 #define SPARE_MOST (RING_CLAIMS / 2)
 
 /* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */
@@ -49,18 +51,36 @@ uint64_t rings_fit_table(pid_t pid, uint64_t most, uint64_t entry_len)
 	return n;
 }
 
-size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t most)
+/* Rings for the threads that there are, and some more. */
+static size_t n_at_first(const struct tracee *t)
 {
-	size_t n = t->process->n_tracees, allowed = allowance(t->process->pid);
+	size_t n = t->process->n_tracees;
 
-	n += n / 4 + 1;
-	while (n > 1 && ring_region_part(plant->opt.rings, n) > allowed)
+	return n + n / 4 + 1;
+}
+
+size_t rings_bytes(const struct plant *plant, const struct tracee *t, uint64_t most)
+{
+	uint64_t allowed = allowance(t->process->pid);
+	size_t n = n_at_first(t);
+
+	/* The whole region is small: threads that come later find some, too. */
+	if (most != UINT64_MAX && n < RINGS_32)
+		n = RINGS_32;
+	return ring_region_bytes(plant->opt.rings, n, most < allowed ? most : allowed);
+}
+
+size_t rings_first_part(const struct plant *plant, const struct tracee *t, size_t ring_bytes,
+			size_t most)
+{
+	size_t n = n_at_first(t), allowed = allowance(t->process->pid), len;
+
+	while (n > 1 && ring_region_part(plant->opt.rings, ring_bytes, n) > allowed)
 		n /= 2;
-	if (ring_region_part(plant->opt.rings, n) > allowed)
+	len = ring_region_part(plant->opt.rings, ring_bytes, n);
+	if (len > allowed)
 		return 0;
-	return ring_region_part(plant->opt.rings, n) < most
-		       ? ring_region_part(plant->opt.rings, n)
-		       : most;
+	return len < most ? len : most;
 }
 
 /* Rings for all threads, and at least twice as many bytes as there were. */
@@ -68,7 +88,8 @@ static size_t next_part(const struct plant *plant, const struct tracee *t)
 {
 	const struct plant_space *ps = t->process->space->plant;
 	size_t threads = t->process->n_tracees;
-	size_t len = ring_region_part(plant->opt.rings, threads + threads / 4 + 1);
+	size_t len = ring_region_part(plant->opt.rings, ps->ring->ring_bytes,
+				      threads + threads / 4 + 1);
 
 	if (len < 2 * ps->ring->mapped)
 		len = 2 * ps->ring->mapped;
@@ -132,7 +153,7 @@ static size_t spare(struct space_rings *ring)
 int rings_spare(const struct plant *plant, const struct held *held, struct ubp_err *err)
 {
 	const struct plant_space *ps = held->t->process->space->plant;
-	size_t len = ring_region_part(plant->opt.rings,
+	size_t len = ring_region_part(plant->opt.rings, ps->ring->ring_bytes,
 				      2 * held->t->process->n_tracees + spare(ps->ring));
 
 	if (len > ps->ring->most)

@@ -24,6 +24,7 @@ struct ring_space;
 struct space_rings {
 	struct ring_space *rings; /* NULL: none */
 	uint64_t base;            /* vaddr; 0: none mapped */
+	size_t ring_bytes;        /* of each */
 	size_t mapped;            /* bytes from there on that the target has mapped ... */
 	size_t most;              /* ... and how many that may become */
 	int32_t self_at;          /* detour_plan.self_at */

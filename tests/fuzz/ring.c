@@ -35,13 +35,14 @@ static void open_space(void)
 	struct ring_options options = { .ring_bytes = RING, .ticks = made_up_ticks };
 	int control_fd = memfd_create("control", MFD_ALLOW_SEALING);
 	int region_fd = memfd_create("region", MFD_ALLOW_SEALING);
+	struct ring_region room;
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
 	CLAIM(ring_set_new(&options, &set, &err) == 0);
 	ring_set_n_probes(set, N_PROBES);
-	CLAIM(ring_space_new(set, control_fd, region_fd, 4096, ring_region_len(set, UINT64_MAX),
-			     &space, &err) == 0);
+	room = (struct ring_region){ 4096, ring_region_len(set, RING, UINT64_MAX), RING };
+	CLAIM(ring_space_new(set, control_fd, region_fd, &room, &space, &err) == 0);
 	region = mmap(NULL, RING_RINGS_AT + 2 * POINTERS * STRIDE, PROT_READ | PROT_WRITE,
 		      MAP_SHARED, region_fd, 0);
 	CLAIM(region != MAP_FAILED);

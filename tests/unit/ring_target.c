@@ -36,20 +36,23 @@ static void map_files(struct ring_target *t, uint8_t *at)
 
 void target_open_in(struct ring_target *t, struct ring_set *set)
 {
+	struct ring_region region;
 	struct ubp_err err;
 	uint8_t *at;
 
 	memset(t, 0, sizeof(*t));
 	t->set = set;
-	t->region_len = ring_region_len(set, UINT64_MAX);
+	t->ring_bytes = ring_region_bytes(set, 1, UINT64_MAX);
+	t->region_len = ring_region_len(set, t->ring_bytes, UINT64_MAX);
 	t->control_fd = make_file("control");
 	t->region_fd = make_file("region");
 	at = mmap(NULL, RING_CONTROL_LEN + t->region_len, PROT_NONE,
 		  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 	assert_true(at != MAP_FAILED);
 	ubp_err_reset(&err);
-	if (ring_space_new(set, t->control_fd, t->region_fd, (uintptr_t)at + RING_CONTROL_LEN,
-			   t->region_len, &t->space, &err) < 0)
+	region = (struct ring_region){ (uintptr_t)at + RING_CONTROL_LEN, t->region_len,
+				       t->ring_bytes };
+	if (ring_space_new(set, t->control_fd, t->region_fd, &region, &t->space, &err) < 0)
 		fail_msg("%s", err.text);
 	map_files(t, at);
 }

@@ -22,7 +22,7 @@ struct ring_target {
 	int control_fd, region_fd;
 	const struct ring_control *control;
 	uint8_t *region;
-	size_t region_len;
+	size_t region_len, ring_bytes;
 };
 
 /* Asserts that all goes well. */

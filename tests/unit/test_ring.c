@@ -49,7 +49,7 @@ static void refuses_capacities_it_cannot_use(void **state)
 	options.ring_bytes = 1 << 30;
 	assert_int_equal(ring_set_new(&options, &set, &err), 0);
 	assert_false(ring_set_is_used(set));
-	assert_true(ring_region_len(set, UINT64_MAX) >= 1UL << 30);
+	assert_true(ring_region_len(set, 1 << 30, UINT64_MAX) >= 1UL << 30);
 	ring_set_free(set);
 }
 
@@ -85,13 +85,14 @@ static void the_target_cannot_take_memory_away(void **state)
 
 static int new_space(struct ring_set *set, int control_fd, int region_fd)
 {
+	struct ring_region region = { 0x10000000, ring_region_len(set, SMALL, UINT64_MAX),
+				      SMALL };
 	struct ring_space *space = NULL;
 	struct ubp_err err;
 	int rc;
 
 	ubp_err_reset(&err);
-	rc = ring_space_new(set, control_fd, region_fd, 0x10000000,
-			    ring_region_len(set, UINT64_MAX), &space, &err);
+	rc = ring_space_new(set, control_fd, region_fd, &region, &space, &err);
 	assert_true(rc < 0 && strlen(err.text) > 0);
 	assert_null(space);
 	return rc;
@@ -543,13 +544,13 @@ static void rings_are_given_out_where_they_are_mapped(void **state)
 
 	(void)state;
 	target_open(&t, SMALL);
-	ring_space_set_mapped(t.space, ring_region_part(t.set, 2));
+	ring_space_set_mapped(t.space, ring_region_part(t.set, SMALL, 2));
 	assert_int_equal(ring_space_add(t.space, 1, 1000001, 0x1000, false), 0);
 	assert_int_equal(ring_space_add(t.space, 1, 1000002, 0x2000, false), 0);
 	assert_false(ring_space_wants_more(t.space));
 	assert_int_equal(ring_space_add(t.space, 1, 1000003, 0x3000, false), -ENOSPC);
 	assert_true(ring_space_wants_more(t.space));
-	ring_space_set_mapped(t.space, ring_region_part(t.set, 3));
+	ring_space_set_mapped(t.space, ring_region_part(t.set, SMALL, 3));
 	assert_false(ring_space_wants_more(t.space));
 	assert_int_equal(ring_space_add(t.space, 1, 1000003, 0x3000, false), 0);
 	/* Not one, or less than none, and more than there are. */

@@ -30,7 +30,7 @@ static void offer(struct ring_target *t, uint32_t n)
 static void open_with(struct ring_target *t, uint32_t n_mapped, uint32_t n_offered)
 {
 	target_open(t, SMALL);
-	ring_space_set_mapped(t->space, ring_region_part(t->set, n_mapped));
+	ring_space_set_mapped(t->space, ring_region_part(t->set, t->ring_bytes, n_mapped));
 	offer(t, n_offered);
 }
 

@@ -82,13 +82,17 @@ static void make_spaces(struct owned *o)
 {
 	struct ring_options options = { .ring_bytes = RING_BYTES_MIN, .ticks = ubp_host_ticks };
 	struct ring_space *spaces[3];
+	struct ring_region region;
 	struct ubp_err err;
 
 	if (ring_set_new(&options, &o->set, &err) < 0)
 		_exit(1);
+	region = (struct ring_region){ 0x10000000,
+				       ring_region_len(o->set, RING_BYTES_MIN, UINT64_MAX),
+				       RING_BYTES_MIN };
 	for (int i = 0; i < 3; i++)
-		if (ring_space_new(o->set, o->fds[2 * i], o->fds[2 * i + 1], 0x10000000,
-				   ring_region_len(o->set, UINT64_MAX), &spaces[i], &err) < 0)
+		if (ring_space_new(o->set, o->fds[2 * i], o->fds[2 * i + 1], &region,
+				   &spaces[i], &err) < 0)
 			_exit(1);
 	if (o->close_second)
 		ring_space_close(spaces[1]);
