@@ -27,6 +27,14 @@ static struct {
 	uint64_t to;
 } took[BENCH_THREADS_MAX];
 
+const struct bench_first *bench_first_by_name(const char *name)
+{
+	for (const struct bench_first *f = bench_firsts; f->name; f++)
+		if (strcmp(f->name, name) == 0)
+			return f;
+	return NULL;
+}
+
 static uint64_t now_ns(void)
 {
 	struct timespec t;

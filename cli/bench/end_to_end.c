@@ -5,26 +5,23 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <ftw.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <limits.h>
-#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "cli/bench/end_to_end_ways.h"
 #include "cli/bench/figures.h"
 #include "cli/bench/report.h"
 #include "cli/bench/work.h"
 #include "cli/common/message.h"
 #include "engine/base/err.h"
-#include "engine/ubp_recording.h"
 
-#define ARGS_MAX 24
-
-/* A run writes to the file "out" in a folder of its own. */
 struct end_to_end {
 	const struct bench_options *opt;
 	FILE *out;
@@ -34,89 +31,26 @@ struct end_to_end {
 	json_t *rows;
 };
 
-struct way {
-	const char *name;
-	/* Up to NULL; "UPROBE", "DEFINITION" and "PROBE" stand for what is known then. */
-	const char *argv[ARGS_MAX];
-	uint64_t (*kept)(void); /* events in the file */
-	bool is_perf;
-};
-
-static uint64_t count_recorded(void)
-{
-	struct ubp_recording_info info = { 0 };
-	struct ubp_recording *recording;
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	if (ubp_recording_open("out", &recording, &err) < 0)
-		return 0;
-	ubp_recording_info(recording, &info);
-	ubp_recording_free(recording);
-	return info.records;
-}
-
-static uint64_t count_lines_of(FILE *f)
-{
-	static char text[1 << 16];
-	uint64_t n = 0;
-	size_t len;
-
-	while (f && (len = fread(text, 1, sizeof(text), f)) > 0)
-		for (size_t i = 0; i < len; i++)
-			n += text[i] == '\n';
-	return n;
-}
-
-static uint64_t count_lines(void)
-{
-	FILE *f = fopen("out", "re");
-	uint64_t n = count_lines_of(f);
-
-	if (f)
-		(void)fclose(f);
-	return n;
-}
-
-static uint64_t count_perf(void)
-{
-	FILE *f = popen("perf script -i out -F comm 2>/dev/null", "re");
-	uint64_t n = count_lines_of(f);
-
-	if (f)
-		(void)pclose(f);
-	return n;
-}
-
-static const struct way ways[] = {
-	{ "record",
-	  { "UPROBE", "--lossless", "--record=out", "-e", "DEFINITION", "--" },
-	  count_recorded,
-	  false },
-	{ "record, may lose",
-	  { "UPROBE", "--record=out", "-e", "DEFINITION", "--" },
-	  count_recorded,
-	  false },
-	{ "text",
-	  { "UPROBE", "--lossless", "-o", "out", "-e", "DEFINITION", "--" },
-	  count_lines,
-	  false },
-	{ "json",
-	  { "UPROBE", "--lossless", "--json", "-o", "out", "-e", "DEFINITION", "--" },
-	  count_lines,
-	  false },
-	{ "perf record",
-	  { "perf", "record", "-q", "-o", "out", "-m", "16M", "-e", "PROBE", "--" },
-	  count_perf,
-	  true },
-};
-
 /* --- a run ------------------------------------------------------------------------------- */
 
 struct took {
 	double wall, cpu, target; /* ns */
 	int status;
 };
+
+/* A file, or a folder of files. */
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static void remove_out(void)
+{
+	(void)nftw("out", remove_one, 16, FTW_DEPTH | FTW_PHYS);
+}
 
 static double cpu_ns(void)
 {
@@ -127,27 +61,14 @@ static double cpu_ns(void)
 	       1e3 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
-static _Noreturn void become(char *const argv[], const int in[2], const int out[2])
-{
-	sigset_t none;
-	int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
-
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	if (dup2(in[0], STDIN_FILENO) >= 0 && dup2(out[1], STDOUT_FILENO) >= 0 &&
-	    dup2(null, STDERR_FILENO) >= 0)
-		(void)execvp(argv[0], argv);
-	_exit(127);
-}
-
 /* The child says "ready", and nanoseconds for the line that it is given. */
-static double talk(int in, int out, uint64_t calls)
+static double talk(int in, int out, const char *first, uint64_t calls)
 {
 	FILE *f = fdopen(out, "r");
 	char line[64];
 	double ns = 0;
 
-	if (dprintf(in, "%s %" PRIu64 "\n", bench_firsts[0].name, calls) > 0)
+	if (dprintf(in, "%s %" PRIu64 "\n", first, calls) > 0)
 		(void)close(in);
 	while (f && fgets(line, sizeof(line), f))
 		if (line[0] >= '0' && line[0] <= '9')
@@ -157,73 +78,55 @@ static double talk(int in, int out, uint64_t calls)
 	return ns;
 }
 
-static int run(char *const argv[], uint64_t calls, struct took *ret, struct ubp_err *err)
+static int run(char *const argv[], const char *first, uint64_t calls, struct took *ret,
+	       struct ubp_err *err)
 {
+	const struct bench_spawn what = { .file = argv[0], .argv = argv, .is_silent = true };
 	double cpu = cpu_ns();
 	uint64_t begin = bench_now_ns();
-	int in[2], out[2], status = 0;
-	pid_t pid;
+	struct bench_spawned child;
+	int status = 0, rc;
 
-	if (pipe2(in, O_CLOEXEC) < 0)
-		return ubp_fail_sys(err, "pipe");
-	if (pipe2(out, O_CLOEXEC) < 0) {
-		(void)close(in[0]);
-		(void)close(in[1]);
-		return ubp_fail_sys(err, "pipe");
-	}
-	pid = fork();
-	if (pid == 0)
-		become(argv, in, out);
-	(void)close(in[0]);
-	(void)close(out[1]);
-	ret->target = pid > 0 ? talk(in[1], out[0], calls) : 0;
-	while (pid > 0 && waitpid(pid, &status, 0) < 0 && errno == EINTR)
+	remove_out();
+	rc = bench_spawn(&what, &child, err);
+	if (rc < 0)
+		return rc;
+	ret->target = talk(child.in, child.out, first, calls);
+	while (waitpid(child.pid, &status, 0) < 0 && errno == EINTR)
 		;
-	if (pid < 0)
-		return ubp_fail_sys(err, "fork");
 	ret->wall = (double)(bench_now_ns() - begin);
 	ret->cpu = cpu_ns() - cpu;
 	ret->status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 	return 0;
 }
 
-/* --- perf: the kernel's uprobe has to be made first ----------------------------------------- */
-
-static bool perf_probe(const struct end_to_end *e, bool is_made)
-{
-	char text[PATH_MAX + 128];
-
-	if (is_made)
-		(void)snprintf(text, sizeof(text),
-			       "perf probe -q -x '%s' --add 'ubp_bench:hit=bench_%s %s %s' "
-			       ">/dev/null 2>&1",
-			       e->program, bench_firsts[0].name, bench_arg_int,
-			       bench_arg_string);
-	else
-		(void)snprintf(text, sizeof(text),
-			       "perf probe -q --del ubp_bench:hit >/dev/null 2>&1");
-	return system(text) == 0;
-}
-
 /* --- a way --------------------------------------------------------------------------------- */
 
-static void fill(const struct end_to_end *e, const struct way *way, unsigned threads,
-		 char number[16], const char *argv[ARGS_MAX + 6])
+struct command {
+	const char *argv[BENCH_WAY_ARGS + 6];
+	char program[PATH_MAX + 8], n_threads[16];
+	const char *first;
+};
+
+static void fill(const struct end_to_end *e, const struct bench_way *way, unsigned threads,
+		 struct command *ret)
 {
 	size_t n = 0;
 
 	for (; way->argv[n]; n++)
-		argv[n] = strcmp(way->argv[n], "UPROBE") == 0       ? e->uprobe
-			  : strcmp(way->argv[n], "DEFINITION") == 0 ? e->definition
-			  : strcmp(way->argv[n], "PROBE") == 0      ? "ubp_bench:hit"
-								    : way->argv[n];
-	(void)snprintf(number, 16, "%u", threads);
-	argv[n++] = e->program;
-	argv[n++] = BENCH_WORK_WORD;
-	argv[n++] = number;
-	argv[n++] = "0"; /* idle, and not pinned: the tracer needs room, too */
-	argv[n++] = "0";
-	argv[n] = NULL;
+		ret->argv[n] = strcmp(way->argv[n], "UPROBE") == 0       ? e->uprobe
+			       : strcmp(way->argv[n], "DEFINITION") == 0 ? e->definition
+									 : way->argv[n];
+	(void)snprintf(ret->program, sizeof(ret->program), "%s%s", e->program,
+		       way->program ? way->program : "");
+	(void)snprintf(ret->n_threads, sizeof(ret->n_threads), "%u", threads);
+	ret->first = way->first ? way->first : bench_firsts[0].name;
+	ret->argv[n++] = ret->program;
+	ret->argv[n++] = BENCH_WORK_WORD;
+	ret->argv[n++] = ret->n_threads;
+	ret->argv[n++] = "0"; /* idle, and not pinned: the tracer needs room, too */
+	ret->argv[n++] = "0";
+	ret->argv[n] = NULL;
 }
 
 static int tell(struct end_to_end *e, const char *name, unsigned threads,
@@ -242,34 +145,59 @@ static int tell(struct end_to_end *e, const char *name, unsigned threads,
 							"wall_ns", wall, "cpu_ns", cpu));
 }
 
+/* Another tracer may not work on this machine. */
+static bool works(const struct bench_way *way, const struct command *command, struct took *none)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	return run((char *const *)command->argv, command->first, 1, none, &err) == 0 &&
+	       none->status == 0 && way->kept() == 1;
+}
+
+static int measure_round(struct end_to_end *e, const struct bench_way *way,
+			 const struct command *command, unsigned threads,
+			 struct bench_series figures[3], uint64_t *kept, struct ubp_err *err)
+{
+	uint64_t hits = e->opt->hits / threads * threads, n_kept;
+	char *const *argv = (char *const *)command->argv;
+	struct took none = { 0 }, all = { 0 };
+	int rc = run(argv, command->first, threads, &none, err);
+	double n = (double)hits;
+
+	rc = rc < 0 ? rc : run(argv, command->first, hits, &all, err);
+	if (rc == 0 && all.status != 0)
+		rc = ubp_fail(err, EPROTO, "%s: ended with %d", argv[0], all.status);
+	if (rc < 0)
+		return rc;
+	n_kept = way->kept();
+	*kept = n_kept < *kept ? n_kept : *kept;
+	rc = bench_series_add(&figures[0], all.target / n, err);
+	rc = rc < 0 ? rc : bench_series_add(&figures[1], (all.wall - none.wall) / n, err);
+	return rc < 0 ? rc : bench_series_add(&figures[2], (all.cpu - none.cpu) / n, err);
+}
+
 /* Each figure less what a run of one hit takes. */
-static int measure(struct end_to_end *e, const struct way *way, unsigned threads,
+static int measure(struct end_to_end *e, const struct bench_way *way, unsigned threads,
 		   struct ubp_err *err)
 {
 	uint64_t hits = e->opt->hits / threads * threads, kept = UINT64_MAX;
 	struct bench_series figures[3] = { { 0 } };
-	const char *argv[ARGS_MAX + 6];
-	char number[16];
+	struct took none = { 0 };
+	struct command command;
 	int rc = 0;
 
-	fill(e, way, threads, number, argv);
-	for (unsigned i = 0; rc == 0 && i < e->opt->rounds; i++) {
-		struct took none = { 0 }, all = { 0 };
-		double n = (double)hits;
+	fill(e, way, threads, &command);
+	if (way->is_other && threads == 1 && !works(way, &command, &none)) {
+		char text[128];
 
-		(void)unlink("out");
-		rc = run((char *const *)argv, threads, &none, err);
-		(void)unlink("out");
-		rc = rc < 0 ? rc : run((char *const *)argv, hits, &all, err);
-		if (rc == 0 && all.status != 0)
-			rc = ubp_fail(err, EPROTO, "%s: ended with %d", argv[0], all.status);
-		if (rc == 0 && way->kept() < kept)
-			kept = way->kept();
-		rc = rc < 0 ? rc : bench_series_add(&figures[0], all.target / n, err);
-		rc = rc < 0 ? rc
-			    : bench_series_add(&figures[1], (all.wall - none.wall) / n, err);
-		rc = rc < 0 ? rc : bench_series_add(&figures[2], (all.cpu - none.cpu) / n, err);
+		(void)snprintf(text, sizeof(text),
+			       "%s is left out: it kept no event of one hit here", way->name);
+		cli_tell(NULL, text);
+		return -ENOTSUP;
 	}
+	for (unsigned i = 0; rc == 0 && i < e->opt->rounds; i++)
+		rc = measure_round(e, way, &command, threads, figures, &kept, err);
 	if (rc == 0 && tell(e, way->name, threads, figures, hits, kept) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < 3; i++)
@@ -277,22 +205,30 @@ static int measure(struct end_to_end *e, const struct way *way, unsigned threads
 	return rc;
 }
 
-static int measure_all(struct end_to_end *e, const struct way *way, struct ubp_err *err)
+static int measure_all(struct end_to_end *e, const struct bench_way *way, struct ubp_err *err)
 {
 	static const unsigned one = 1;
 	const unsigned *threads = e->opt->n_threads ? e->opt->threads : &one;
 	size_t n = e->opt->n_threads ? e->opt->n_threads : 1;
+	char program[PATH_MAX + 8];
 	int rc = 0;
 
-	if (way->is_perf && !perf_probe(e, true)) {
-		cli_tell(NULL, "perf is left out: it is not installed, or may make no uprobes");
+	(void)snprintf(program, sizeof(program), "%s%s", e->program,
+		       way->program ? way->program : "");
+	if (way->begin && !way->begin(program)) {
+		char text[128];
+
+		(void)snprintf(text, sizeof(text),
+			       "%s is left out: it is not installed, or may not trace here",
+			       way->name);
+		cli_tell(NULL, text);
 		return 0;
 	}
 	for (size_t i = 0; rc == 0 && i < n; i++)
 		rc = measure(e, way, threads[i], err);
-	if (way->is_perf)
-		(void)perf_probe(e, false);
-	return rc;
+	if (way->end)
+		way->end();
+	return rc == -ENOTSUP ? 0 : rc;
 }
 
 /* --- all of it ------------------------------------------------------------------------------ */
@@ -332,9 +268,9 @@ int bench_end_to_end(const struct bench_options *opt, FILE *out)
 	if (rc == 0 && (!opt->json || strcmp(opt->json, "-") != 0))
 		fprintf(out, "%-18s %7s %10s %10s %8s %10s %8s\n", "ns a hit", "threads",
 			"hits", "kept", "target", "until done", "all CPU");
-	for (size_t i = 0; rc == 0 && i < sizeof(ways) / sizeof(ways[0]); i++)
-		rc = measure_all(&e, &ways[i], &err);
-	(void)unlink("out");
+	for (const struct bench_way *way = bench_ways; rc == 0 && way->name; way++)
+		rc = measure_all(&e, way, &err);
+	remove_out();
 	if (back >= 0 && fchdir(back) == 0 && e.folder[0])
 		(void)rmdir(e.folder);
 	json = json_pack("{s:s, s:s, s:O?}", "schema", "ubp-bench/1", "version", UBP_VERSION,

@@ -115,7 +115,7 @@ static int run_kernel(void *ctx, struct bench_figures *figures, double *ret_ns,
 {
 	struct built_in *b = ctx;
 	struct kernel *kernel = b->bench->kernel;
-	struct kernel_target target = { .pid = b->work.pid };
+	struct kernel_target target = { .pid = b->work.child.pid };
 	struct bench_meanwhile reader = { kernel_reader_fd(kernel), read_kernel, kernel };
 	const struct bench_meanwhile *meanwhile = b->reader ? &reader : NULL;
 	struct kernel_counts counts = { 0 };
@@ -280,7 +280,7 @@ static int check_dropped(struct built_in *b, enum ubp_mode mode, const struct be
 {
 	struct bench_figures all = { 0 };
 	struct bench_session s;
-	int rc = bench_session_open(&s, mode, b->work.pid, room, true, err);
+	int rc = bench_session_open(&s, mode, b->work.child.pid, room, true, err);
 
 	if (rc < 0)
 		return rc;
@@ -314,7 +314,7 @@ static int run_ubp(void *ctx, size_t i, struct bench_figures *figures, double *r
 		rc = check_dropped(b, mode, &room, err);
 	if (rc < 0)
 		return rc;
-	rc = bench_session_open(&s, mode, b->work.pid, &room, false, err);
+	rc = bench_session_open(&s, mode, b->work.child.pid, &room, false, err);
 	if (rc < 0)
 		return rc;
 	rc = run_session(b, &s, room.ring, &all, ret_ns, err);

@@ -5,7 +5,6 @@
 
 #include <elf.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <link.h>
@@ -22,14 +21,6 @@
 #include "engine/base/err.h"
 
 /* --- places ----------------------------------------------------------------------- */
-
-const struct bench_first *bench_first_by_name(const char *name)
-{
-	for (const struct bench_first *f = bench_firsts; f->name; f++)
-		if (strcmp(f->name, name) == 0)
-			return f;
-	return NULL;
-}
 
 struct find {
 	uintptr_t address;
@@ -128,11 +119,11 @@ static int read_line(struct bench_work *work, const struct bench_meanwhile *mean
 
 	while (len < size - 1) {
 		ssize_t n;
-		int rc = bench_wait(work->out, work->signal_fd, meanwhile, err);
+		int rc = bench_wait(work->child.out, work->signal_fd, meanwhile, err);
 
 		if (rc < 0)
 			return rc;
-		n = read(work->out, line + len, size - 1 - len);
+		n = read(work->child.out, line + len, size - 1 - len);
 		if (n < 0 && errno == EINTR)
 			continue;
 		if (n <= 0)
@@ -145,49 +136,22 @@ static int read_line(struct bench_work *work, const struct bench_meanwhile *mean
 	return 0;
 }
 
-static _Noreturn void become_work(int in, int out, unsigned threads, unsigned idle, bool pin)
-{
-	char n_threads[16], n_idle[16];
-	char *const argv[] = { "ubp-bench", BENCH_WORK_WORD, n_threads,
-			       n_idle,      pin ? "1" : "0", NULL };
-	sigset_t none;
-
-	sigemptyset(&none);
-	(void)sigprocmask(SIG_SETMASK, &none, NULL);
-	/* Keys are for our other half, which ends this one. */
-	(void)signal(SIGINT, SIG_IGN);
-	(void)signal(SIGQUIT, SIG_IGN);
-	(void)snprintf(n_threads, sizeof(n_threads), "%u", threads);
-	(void)snprintf(n_idle, sizeof(n_idle), "%u", idle);
-	if (dup2(in, STDIN_FILENO) >= 0 && dup2(out, STDOUT_FILENO) >= 0)
-		(void)execv("/proc/self/exe", argv);
-	_exit(127);
-}
-
 int bench_work_start(struct bench_work *work, unsigned threads, unsigned idle, bool pin,
 		     int signal_fd, struct ubp_err *err)
 {
-	int in[2], out[2], rc;
-	char line[16];
+	char line[16], n_threads[16], n_idle[16];
+	char *const argv[] = { "ubp-bench", BENCH_WORK_WORD, n_threads,
+			       n_idle,      pin ? "1" : "0", NULL };
+	const struct bench_spawn what = { .file = "/proc/self/exe",
+					  .argv = argv,
+					  .ignores_keys = true };
+	int rc;
 
-	*work = (struct bench_work){ .pid = -1, .in = -1, .out = -1, .signal_fd = signal_fd };
-	if (pipe2(in, O_CLOEXEC) < 0)
-		return ubp_fail_sys(err, "pipe");
-	if (pipe2(out, O_CLOEXEC) < 0) {
-		(void)close(in[0]);
-		(void)close(in[1]);
-		return ubp_fail_sys(err, "pipe");
-	}
-	work->pid = fork();
-	if (work->pid == 0)
-		become_work(in[0], out[1], threads, idle, pin);
-	(void)close(in[0]);
-	(void)close(out[1]);
-	work->in = in[1];
-	work->out = out[0];
-	if (work->pid < 0)
-		rc = ubp_fail_sys(err, "fork");
-	else
+	(void)snprintf(n_threads, sizeof(n_threads), "%u", threads);
+	(void)snprintf(n_idle, sizeof(n_idle), "%u", idle);
+	work->signal_fd = signal_fd;
+	rc = bench_spawn(&what, &work->child, err);
+	if (rc == 0)
 		rc = read_line(work, NULL, line, sizeof(line), err);
 	if (rc == 0 && strcmp(line, "ready\n") != 0)
 		rc = ubp_fail(err, EPROTO, "the program that is measured does not get ready");
@@ -207,7 +171,7 @@ int bench_work_run(struct bench_work *work, const struct bench_first *first, uin
 	char line[32];
 	int rc;
 
-	if (dprintf(work->in, "%s %" PRIu64 "\n", first->name, calls) < 0)
+	if (dprintf(work->child.in, "%s %" PRIu64 "\n", first->name, calls) < 0)
 		return ubp_fail_sys(err, "the program that is measured");
 	rc = read_line(work, meanwhile, line, sizeof(line), err);
 	if (rc == 0)
@@ -219,18 +183,18 @@ int bench_work_end(struct bench_work *work, struct ubp_err *err)
 {
 	int status = 0;
 
-	if (work->in >= 0)
-		(void)close(work->in);
-	if (work->out >= 0)
-		(void)close(work->out);
-	if (work->pid > 0) {
+	if (work->child.in >= 0)
+		(void)close(work->child.in);
+	if (work->child.out >= 0)
+		(void)close(work->child.out);
+	if (work->child.pid > 0) {
 		/* In the middle of its work it would read no end of file for a while. */
 		if (err->code)
-			(void)kill(work->pid, SIGKILL);
-		while (waitpid(work->pid, &status, 0) < 0 && errno == EINTR)
+			(void)kill(work->child.pid, SIGKILL);
+		while (waitpid(work->child.pid, &status, 0) < 0 && errno == EINTR)
 			;
 	}
-	*work = (struct bench_work){ .pid = -1, .in = -1, .out = -1 };
+	work->child = (struct bench_spawned){ -1, -1, -1 };
 	if (err->code || (WIFEXITED(status) && WEXITSTATUS(status) == 0))
 		return 0;
 	if (WIFSIGNALED(status))

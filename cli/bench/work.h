@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/bench/spawned.h"
+
 struct ubp_err;
 
 /* A call returns @a + 1, and is done @a = 0, 1, ... with a string of 15 letters. */
@@ -59,8 +61,7 @@ int bench_work_main(int argc, char **argv);
 /* --- our side of it --------------------------------------------------------------- */
 
 struct bench_work {
-	pid_t pid;
-	int in, out; /* our ends of its standard input and output */
+	struct bench_spawned child;
 	int signal_fd;
 };
 

@@ -212,8 +212,11 @@ def is_killed():
     target = Target(2, 1000000000, 50)
     target.go()
     n = 0
-    for _ in range(8):
-        with subprocess.Popen([UPROBE, "--lossless", "--record", "killed", "-p", str(target.pid), "-e", TICK], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as p:
+    for i in range(8):
+        tracing = Tracing("--lossless", "--record", "killed", "-p", str(target.pid), "-e", TICK) if i % 2 else None
+        process = tracing.process if tracing else subprocess.Popen(
+            [UPROBE, "--lossless", "--record", "killed", "-p", str(target.pid), "-e", TICK], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with process as p:
             time.sleep(moments.random() * 0.4)
             p.kill()
         if os.path.exists("killed") and os.path.getsize("killed") >= 32:
