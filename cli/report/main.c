@@ -102,7 +102,8 @@ static int tell_damage(const struct report *r)
 
 	ubp_recording_info(r->recording, &info);
 	ubp_recording_damage(r->recording, &damage);
-	if (!info.is_whole)
+	/* --info has it in its lines. */
+	if (!info.is_whole && !r->opt->info)
 		cli_warn(NULL, "recording did not end as it should: the last events may be "
 			       "missing");
 	if (damage.files) {
@@ -116,6 +117,13 @@ static int tell_damage(const struct report *r)
 		(void)snprintf(text, sizeof(text),
 			       "%" PRIu64 " recording%s given twice: events count twice",
 			       damage.twice, damage.twice == 1 ? " is" : "s are");
+		cli_warn(NULL, text);
+	}
+	if (damage.copies) {
+		(void)snprintf(text, sizeof(text),
+			       "%" PRIu64 " block%s in the file once more: what is there again "
+			       "is left out",
+			       damage.copies, damage.copies == 1 ? " stands" : "s stand");
 		cli_warn(NULL, text);
 	}
 	if (!damage.bytes && !damage.blocks && !damage.records)
@@ -243,7 +251,7 @@ static int print(struct report *r)
 	output_begin(&r->out);
 	if (r->opt->info) {
 		tell_info(r);
-		return CLI_OK;
+		return tell_damage(r);
 	}
 	if (r->opt->otlp && otlp_open(&r->otlp, r->opt->otlp, true) != CLI_OK)
 		return CLI_FAILED;

@@ -50,6 +50,7 @@ static void note_damage(struct recording_merge *m, struct merge_part *part)
 	recording_damage(part->reader, &d);
 	m->damage.bytes += d.bytes - part->damage.bytes;
 	m->damage.blocks += d.blocks - part->damage.blocks;
+	m->damage.copies += d.copies - part->damage.copies;
 	m->damage.records += d.records - part->damage.records;
 	m->damage.is_cut |= d.is_cut;
 	part->damage = d;

@@ -61,6 +61,7 @@ struct recording_damage {
 	uint64_t bytes;   /* that belong to no block, or to one whose check is wrong */
 	uint64_t blocks;  /* of the numbers up to the last one: those that are not there */
 	uint64_t records; /* that make no sense, in blocks that are whole */
+	uint64_t copies;  /* blocks that stand in the file once more, and are left out there */
 	bool is_cut;      /* there is no end: recording did not end as it should */
 };
 

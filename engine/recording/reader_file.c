@@ -212,7 +212,42 @@ static int take_json(struct recording_reader *r, uint16_t kind, json_t *json,
 	return rc;
 }
 
-/* 1: it was read; 0: it is damaged. */
+#define COPY    2  /* of a block that was there before */
+#define NEAR_BY 64 /* places in the map, whose keys others have chosen */
+
+/* Is the block at @at whole? 1; 0; -errno. */
+static int is_whole(struct recording_reader *r, uint64_t at, struct ubp_err *err)
+{
+	struct recording_block block;
+	uint8_t *data;
+	int rc = reader_load(r, at, &block, &data, err);
+
+	free(data);
+	return rc;
+}
+
+/*
+ * Has the block at @at a number of its own? 1; COPY; -errno. Of two with one number the first that is whole counts: a number that was changed
+ * must not keep another block out.
+ */
+static int note_number(struct recording_reader *r, uint64_t at,
+		       const struct recording_block *block, struct ubp_err *err)
+{
+	uint64_t before = (uintptr_t)map_get(&r->numbers, block->number);
+	int rc = before ? is_whole(r, at, err) : 0;
+
+	if (rc > 0)
+		rc = is_whole(r, before, err);
+	if (rc > 0)
+		r->damage.copies++;
+	if (rc)
+		return rc < 0 ? rc : COPY;
+	/* One that finds no room is taken, whatever comes. */
+	(void)map_put_within(&r->numbers, block->number, (void *)(uintptr_t)at, NEAR_BY);
+	return 1;
+}
+
+/* 1: it was read; COPY; 0: it is damaged. */
 static int read_json(struct recording_reader *r, uint64_t at, struct ubp_err *err)
 {
 	struct recording_block block;
@@ -220,8 +255,12 @@ static int read_json(struct recording_reader *r, uint64_t at, struct ubp_err *er
 	json_t *json;
 	int rc = reader_load(r, at, &block, &data, err);
 
-	if (rc <= 0)
+	if (rc > 0)
+		rc = note_number(r, at, &block, err);
+	if (rc != 1) {
+		free(data);
 		return rc;
+	}
 	json = json_loadb((char *)data, block.size, 0, NULL);
 	free(data);
 	if (!json)
@@ -290,7 +329,7 @@ static uint64_t end_of(uint64_t at, const struct recording_block *block)
 	return at + sizeof(*block) + block->stored + block_padding(block->stored);
 }
 
-/* 1: it is one of ours; 0: it is damaged. */
+/* 1: it is one of ours; COPY; 0: it is damaged. */
 static int note_look(struct recording_reader *r, uint64_t at,
 		     const struct recording_block *block, struct ubp_err *err)
 {
@@ -301,7 +340,9 @@ static int note_look(struct recording_reader *r, uint64_t at,
 	if (rc == 0)
 		rc = reader_load(r, at, &again, &data, err);
 	free(data);
-	if (rc <= 0)
+	if (rc > 0)
+		rc = note_number(r, at, block, err);
+	if (rc != 1)
 		return rc;
 	if (VEC_ROOM(r->looks, &r->cap_looks, r->n_looks) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
@@ -309,7 +350,7 @@ static int note_look(struct recording_reader *r, uint64_t at,
 	return 1;
 }
 
-/* What is at @at: 1, and it was taken up; 0: nothing of ours; -errno. */
+/* What is at @at: 1, and it was taken up; COPY, and it was not; 0: nothing of ours; -errno. */
 static int scan_one(struct recording_reader *r, uint64_t at, struct recording_block *block,
 		    struct ubp_err *err)
 {
@@ -327,7 +368,7 @@ static int scan_one(struct recording_reader *r, uint64_t at, struct recording_bl
 	return rc;
 }
 
-int reader_scan(struct recording_reader *r, struct ubp_err *err)
+static int scan(struct recording_reader *r, struct ubp_err *err)
 {
 	uint64_t at = r->begin + sizeof(struct recording_head), n = 0, next = 0, torn = 0;
 
@@ -341,7 +382,7 @@ int reader_scan(struct recording_reader *r, struct ubp_err *err)
 		if (r->has_next)
 			break;
 		if (rc > 0) {
-			n++;
+			n += rc != COPY;
 			if (block.number >= next)
 				next = block.number + 1;
 			r->damage.bytes += torn;
@@ -360,4 +401,12 @@ int reader_scan(struct recording_reader *r, struct ubp_err *err)
 	r->damage.blocks = next > n ? next - n : 0;
 	r->damage.is_cut = !r->end;
 	return 0;
+}
+
+int reader_scan(struct recording_reader *r, struct ubp_err *err)
+{
+	int rc = scan(r, err);
+
+	map_free(&r->numbers);
+	return rc;
 }

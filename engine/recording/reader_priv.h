@@ -58,6 +58,7 @@ struct recording_reader {
 	struct spec_probe **probes;
 	struct sample_plan *samples; /* of each; .every 0: all of its hits are there */
 	unsigned n_probes;
+	struct map numbers; /* of the blocks that were found, while they are looked for */
 	struct recording_damage damage;
 	/* Records, by time. */
 	struct map sources;

@@ -232,7 +232,8 @@ void ubp_recording_damage(const struct ubp_recording *r,
 
 	recording_merge_damage(r->merge, &damage, &n_files, &n_twice);
 	*ret_damage = (struct ubp_recording_damage){ damage.bytes, damage.blocks,
-						     damage.records, n_files, n_twice };
+						     damage.records, n_files, n_twice,
+						     damage.copies };
 }
 
 const char *ubp_event_host(const struct ubp_event *e)

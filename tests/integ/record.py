@@ -7,6 +7,7 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -180,6 +181,50 @@ def is_killed():
         fail(f"{len(done.stdout.splitlines())} lines\n{done.stderr}")
 
 
+def blocks(data):
+    """Where each begins, its bytes, and its kind."""
+    at = 32
+    while at < len(data):
+        magic, kind, _, stored = struct.unpack_from("<4sHHI", data, at)
+        if magic != b"blk\0":
+            fail(f"no block at {at}")
+        length = 32 + (stored + 7) // 8 * 8
+        yield at, length, kind
+        at += length
+
+
+def is_damaged():
+    """What is in the file, and what is not, is told by --info, too; a block that stands there twice counts once."""
+    program, n = f"{FIXTURES}/threads", 30000
+    record("--lossless", "-e", f"p:{program}:tick t=%di:s64 i=%si:s64", "--", program, "2", str(n))
+    with open(FILE, "rb") as f:
+        data = f.read()
+    whole = report().stdout
+    looks = [(at, length) for at, length, kind in blocks(data) if kind == 3]
+    at, length = looks[len(looks) // 2]
+    first = looks[0][0]
+    middle, end, block = at + length // 2, at + length, data[at:at + length]
+    for what, damaged, text in (
+            ("a bit", data[:middle] + bytes([data[middle] ^ 1]) + data[middle + 1:], f"the file is damaged: {length} bytes cannot be read, 1 blocks are missing"),
+            ("a gap", data[:at] + data[end:], "the file is damaged: 0 bytes cannot be read, 1 blocks are missing"),
+            ("other bytes", data[:at] + b"\xff" * 5000 + data[at:], "the file is damaged: 5000 bytes cannot be read, 0 blocks are missing"),
+            ("a copy", data[:end] + data[at:], "1 block stands in the file once more"),
+            ("copies", data[:first] + block + data[first:] + block, "2 blocks stand in the file once more")):
+        with open(FILE, "wb") as f:
+            f.write(damaged)
+        status = 0 if "stand" in text else 1
+        # The bytes of a block are read when its records are.
+        told = what != "a bit"
+        info, later = report("--info", status=status * told), report(status=status)
+        if (text in info.stderr) != told or text not in later.stderr or f"{2 * n} events, 0 lost" not in info.stdout:
+            fail(f"{what}: {info.stdout}{info.stderr}{later.stderr}")
+        lines = later.stdout.splitlines()
+        if status == 0 and (len(lines) != 2 * n or (what == "a copy" and later.stdout != whole)):
+            fail(f"{what}: {len(lines)} of {2 * n} lines")
+        if what == "other bytes" and later.stdout != whole:
+            fail(f"{what}: not all that is whole is read")
+
+
 def disk_is_full():
     """One clear line, status 1; the command is unharmed; what is in the file is read."""
     if os.geteuid() != 0:
@@ -248,6 +293,7 @@ for how in ((), ("--mode", "trap"), ("--compress",), ("--buffer-size", "16")):
     keeps_all(*how)
 tells_what_is_lost()
 is_killed()
+is_damaged()
 disk_is_full()
 has_a_limit()
 bad()
