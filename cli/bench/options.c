@@ -278,7 +278,7 @@ static const struct cli_option table[] = {
 		  "and how fast it was" },
 	{ 0, "end-to-end", FLAG(end_to_end),
 	  .help = "what a hit costs until the event is in a file: recorded, as text,\n"
-		  "as JSON, and by perf record where that is installed" },
+		  "as JSON, and by other tracers that are installed" },
 	{ 0, "json", "FILE", .set = set_json,
 	  .help = "write the results to FILE as JSON; '-': to standard\n"
 		  "output, and no table" },

@@ -5,7 +5,7 @@
 [ -x "$UBP_BENCH" ] || skip "ubp-bench is not built for this machine"
 need_arch x86_64
 
-timeout "$TIMEOUT" "$UBP_BENCH" --end-to-end --rounds 1 --hits 20000 --threads 1,2 --json end.json > out.txt 2> err.txt || fail "exit status $?: $(cat err.txt)"
+timeout "$TIMEOUT" env PATH="$PWD/nothing" "$UBP_BENCH" --end-to-end --rounds 1 --hits 20000 --threads 1,2 --json end.json > out.txt 2> err.txt || fail "exit status $?: $(cat err.txt)"
 python3 - <<'PY' || fail "$(cat out.txt end.json)"
 import json
 with open("end.json", encoding="utf-8") as f:
@@ -22,3 +22,10 @@ for way, both in ways.items():
         assert row["kept"] == 20000 or way not in ("record", "text", "json"), row
 PY
 [ "$(wc -l < out.txt)" = "$(($(grep -c '"way"' end.json) + 1))" ] || fail "$(cat out.txt)"
+
+# Others are left out where they are not, with a word for each; those that are there keep what they say.
+[ "$(grep -c ' is left out: it is not installed, or may not trace here$' err.txt)" = 4 ] || fail "$(cat err.txt)"
+timeout "$TIMEOUT" "$UBP_BENCH" --end-to-end --rounds 1 --hits 500 --json beside.json > out.txt 2> err.txt || fail "exit status $?: $(cat err.txt)"
+for way in 'uftrace record' LTTng-UST 'perf record' 'trace-cmd record'; do
+	grep -q "^ubp-bench: $way is left out: " err.txt || grep -q "^$way  *1  *500  *[1-9]" out.txt || fail "$way: $(cat out.txt err.txt)"
+done
