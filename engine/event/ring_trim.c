@@ -8,8 +8,10 @@
  * look like no record.
  *
  * A page must not go while its thread writes there. Threads write at positions from .tail to .limit, so the limit
- * is lowered for that moment: who looks at it from then on stays below. Who had looked before, and was interrupted before it took its
- * bytes, takes them behind .head as that is then, which is below the lowered limit, too, but for that one record: MARGIN.
+ * is lowered for that moment, by no more than a half, since the reader may get no processor just then. So what lies in front of a
+ * thread that was busy stays, and goes when it is behind it. Who looks at the limit from then on stays below. Who had looked
+ * before, and was interrupted before it took its bytes, takes them behind .head as that is then, which is below the
+ * lowered limit, too, but for that one record: MARGIN.
  */
 
 #include <sys/mman.h>
@@ -21,9 +23,9 @@
 #define QUIET_BYTES (1ULL << 20)
 /* Less than that is not worth it. */
 #define LEAST (512ULL << 10)
-/* What a thread can write meanwhile, and what is given back at a time, so that it does not last. */
-#define ROOM   (256ULL << 10)
+/* What is given back at a time, so that it does not last; a thread that has written so much meanwhile is busy. */
 #define CHUNK  (1ULL << 20)
+#define BUSY   (128ULL << 10)
 #define MARGIN (64ULL << 10)
 #define PAGE   4096ULL
 
@@ -55,15 +57,16 @@ static bool trim_chunk(struct ring *ring, uint64_t from, uint64_t to)
 	__atomic_store_n(limit_of(ring), low, __ATOMIC_SEQ_CST);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	now = __atomic_load_n(head, __ATOMIC_ACQUIRE);
-	if (now - ring->end <= ROOM / 2)
+	if (now - ring->end <= BUSY)
 		give_back(ring, from, to);
 	__atomic_store_n(limit_of(ring), ring->limit, __ATOMIC_RELEASE);
-	return now - ring->end <= ROOM / 2;
+	return now - ring->end <= BUSY;
 }
 
 static void trim(struct ring *ring)
 {
-	uint64_t from = (ring->end + ROOM + MARGIN + PAGE - 1) / PAGE * PAGE;
+	uint64_t from =
+		(ring->end + ring->space->ring_bytes / 2 + MARGIN + PAGE - 1) / PAGE * PAGE;
 	uint64_t to = (ring->tail + ring->space->ring_bytes) / PAGE * PAGE;
 	bool is_quiet = true;
 

@@ -74,7 +74,7 @@ static void a_quiet_thread_has_little_memory(void **state)
 	assert_true(memory_of(&t) > 15 * MIB);
 	/* A few go on to come. */
 	until = event_clock_now(CLOCK_KIND_MONO) + WAIT_NS;
-	while (memory_of(&t) > MIB) {
+	while (memory_of(&t) > RING / 2 + MIB) {
 		assert_true(event_clock_now(CLOCK_KIND_MONO) < until);
 		next = write_much(&t, pointer, next, 3 * DATA);
 		pause_ns(5000000);
