@@ -190,6 +190,8 @@ struct gen_scan {
 struct gen_tallies {
 	/* The probe's counter. */
 	void (*count)(struct gen *g);
+	/* The same of a thread that was not looked for yet, by the shorter way (ring_quick); or to @other, where it has none. */
+	void (*count_quick)(struct gen *g, label_t other);
 	/*
 	 * The entry of what is in the record, which is not complete; or to @full, where there is no room for one, or @cannot. Then there, one hit
 	 * more, and values.

@@ -159,6 +159,34 @@ static void quickly(struct gen *g, label_t trap, size_t i)
 	gen_record_undo(g, undo, trap);
 }
 
+/* By the thread's entry. */
+static void put_by_entry(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	g->isa->records->find_thread(g);
+	g->isa->records->tallies->count(g);
+	g->isa->jump(&g->e, a->on);
+}
+
+static void count_bare(struct gen *g)
+{
+	label_t other, done;
+
+	if (gen_samples(g, g->probe)) {
+		g->isa->records->tallies->count(g);
+	} else if (!g->plan->self_at) {
+		g->isa->records->find_thread(g);
+		g->isa->records->tallies->count(g);
+	} else {
+		other = emit_label(&g->e);
+		done = emit_label(&g->e);
+		g->isa->records->tallies->count_quick(g, other);
+		emit_set(&g->e, done);
+		gen_put_aside(
+			g, &(struct gen_aside){ .put = put_by_entry, .at = other, .on = done });
+	}
+}
+
 bool gen_tally(struct gen *g, label_t trap, size_t i)
 {
 	if (!is_done(g, g->probe))
@@ -168,12 +196,12 @@ bool gen_tally(struct gen *g, label_t trap, size_t i)
 		return true;
 	}
 	g->fail = trap;
-	if (!gen_sample_is_early(g, g->probe))
-		g->isa->records->find_thread(g);
 	if (gen_tally_is_bare(g, g->probe)) {
-		g->isa->records->tallies->count(g);
+		count_bare(g);
 		g->out->filters_done |= 1u << (g->n_before + i);
 	} else {
+		if (!gen_sample_is_early(g, g->probe))
+			g->isa->records->find_thread(g);
 		quickly(g, trap, i);
 	}
 	return true;

@@ -161,15 +161,25 @@ void x86_test_owner_died(struct gen *g)
 	emit_u32(&g->e, RING_OWNER_DIED);
 }
 
+/* It is RING_GATE_OFF or RING_GATE_TRAP, and was compared with the latter. */
+static void put_no_base(struct gen *g, const struct gen_aside *a)
+{
+	emit_set(&g->e, a->at);
+	emit_jcc(&g->e, COND_B, a->on);
+	emit_jmp(&g->e, a->other);
+}
+
 void x86_find_base(struct gen *g, label_t trap, label_t leave)
 {
 	int base = x86_gen(g)->regs.base;
+	label_t none = emit_label(&g->e);
 	struct emit *e = &g->e;
 
 	x86_gate(g, base, trap);
 	emit_alu(e, OP_W, ALU_CMP, base, RING_GATE_TRAP);
-	emit_jcc(e, COND_B, leave);
-	emit_jcc(e, COND_E, trap);
+	emit_jcc(e, COND_BE, none);
+	gen_put_aside(g, &(struct gen_aside){
+				 .put = put_no_base, .at = none, .on = leave, .other = trap });
 	x86_test_owner(g, trap);
 	emit_jcc(e, COND_NE, leave);
 }

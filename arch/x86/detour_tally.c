@@ -9,10 +9,12 @@
  */
 
 #include <stddef.h>
+#include <string.h>
 
 #include "arch/gen_record.h"
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_record.h"
+#include "arch/x86/cpu.h"
 #include "arch/x86/gen.h"
 #include "engine/base/tally_table.h"
 
@@ -52,11 +54,69 @@ static void count_up(struct gen *g, struct emit_mem mem)
 	emit_rm(&g->e, 0xff | OP_W, 0, mem); /* inc */
 }
 
+/* rax has the ring. */
+static void count_in(struct gen *g)
+{
+	count_up(g, MEM(G_AX, g->plan->tally.at + TALLY_COUNTERS_AT + 8 * g->probe->number));
+	emit_mark(&g->e, MARK_COUNTER);
+}
+
 static void count(struct gen *g)
 {
 	load_ring(g, G_AX);
-	count_up(g, MEM(G_AX, g->plan->tally.at + TALLY_COUNTERS_AT + 8 * g->probe->number));
-	emit_mark(&g->e, MARK_COUNTER);
+	count_in(g);
+}
+
+/* What is at %fs:@at by an instruction of these opcodes: to @reg, or added to that. */
+static void by_pointer(struct gen *g, const char *rex_and_op, int reg, int32_t at)
+{
+	gen_may_fault(g, g->fail);
+	emit_u8(&g->e, 0x64); /* %fs: */
+	emit_bytes(&g->e, rex_and_op, strlen(rex_and_op));
+	emit_u8(&g->e, (uint8_t)(reg << 3 | 4));
+	emit_u8(&g->e, 0x25);
+	emit_u32(&g->e, (uint32_t)at);
+}
+
+static void times(struct emit *e, int reg, uint32_t by)
+{
+	emit_rr(e, 0x69 | OP_W, reg, reg); /* imul by 4 bytes */
+	emit_u32(e, by);
+}
+
+/* rsi: the tag. Where the thread pointer can be asked for, a thread that has none is told from others, and nothing is read there. */
+static void make_tag(struct gen *g, label_t other)
+{
+	struct emit *e = &g->e;
+
+	if (g->plan->has & X86_HAS_FSGSBASE) {
+		emit_bytes(e, "\xf3\x48\x0f\xae\xc6", 5); /* rdfsbase %rsi */
+		emit_rr(e, OP_TEST | OP_W, G_SI, G_SI);
+		emit_jcc(e, COND_E, other);
+		by_pointer(g, "\x8b", G_AX, g->plan->self_at);
+		times(e, G_AX, RING_QUICK_MUL);
+		emit_rr(e, OP_ADD | OP_W, G_SI, G_AX);
+	} else {
+		by_pointer(g, "\x8b", G_SI, g->plan->self_at);
+		times(e, G_SI, RING_QUICK_MUL);
+		by_pointer(g, "\x48\x03", G_SI, 0);
+	}
+}
+
+static void count_quick(struct gen *g, label_t other)
+{
+	const int32_t at = RING_QUICK_AT;
+	struct emit *e = &g->e;
+
+	_Static_assert(sizeof(struct ring_quick) == 16, "a mask makes offsets");
+	make_tag(g, other);
+	emit_rr(e, OP_LOAD, G_AX, G_SI);
+	emit_alu(e, 0, ALU_AND, G_AX, RING_QUICK_MASK);
+	emit_rm(e, OP_CMP | OP_W, G_SI, MEM_X(R_BASE, G_AX, 0, at));
+	emit_jcc(e, COND_NE, other);
+	emit_rm(e, OP_LOAD | OP_W, G_AX,
+		MEM_X(R_BASE, G_AX, 0, at + (int32_t)offsetof(struct ring_quick, ring)));
+	count_in(g);
 }
 
 /* --- numbers --------------------------------------------------------------------------------- */
@@ -426,6 +486,7 @@ static void note_full(struct gen *g)
 
 const struct gen_tallies gen64_tallies = {
 	.count = count,
+	.count_quick = count_quick,
 	.entry = entry,
 	.restore = restore,
 	.note_full = note_full,

@@ -11,6 +11,7 @@
  *   + RING_TABLE_AT    RING_THREADS of struct ring_thread
  *   + RING_STACKS_AT   RING_THREADS of struct ring_stack
  *   + RING_CLAIMS_AT   RING_CLAIMS of struct ring_claim
+ *   + RING_QUICK_AT    RING_QUICK of struct ring_quick
  *   + RING_RINGS_AT    rings, each of a capacity that is a power of two, with
  *                      RING_SLACK bytes behind it
  *
@@ -58,6 +59,8 @@
 #define UBP_BASE_RING_H
 
 #include <stdint.h>
+
+#include "engine/base/ring_quick.h"
 
 #define RING_CONTROL_LEN 4096ULL
 
@@ -217,7 +220,8 @@ static inline uint32_t ring_commit(uint64_t position)
 #define RING_TABLE_AT  ((sizeof(struct ring_head) + 4095) / 4096 * 4096)
 #define RING_STACKS_AT (RING_TABLE_AT + RING_THREADS * sizeof(struct ring_thread))
 #define RING_CLAIMS_AT (RING_STACKS_AT + RING_THREADS * sizeof(struct ring_stack))
-#define RING_RINGS_AT  (RING_CLAIMS_AT + RING_CLAIMS * sizeof(struct ring_claim))
+#define RING_RINGS_AT                                                                          \
+	(RING_CLAIMS_AT + RING_CLAIMS * sizeof(struct ring_claim) + RING_QUICK_LEN)
 
 /* Values of the gate, a word in memory that is the target's own (arch/guard.h), so that a child of fork()
  * has one of its own. Any other value is the base. */

@@ -73,7 +73,7 @@ static void offer(struct ring_space *space, struct ring *ring)
 	*claim = (struct ring_claim){
 		.head = ring->tail,
 		.limit = ring->limit,
-		.ring = space->base + (uint64_t)(ring->bytes - space->region),
+		.ring = ring_vaddr(ring),
 		.mask = space->ring_bytes - 1,
 	};
 	*offer_of(c, c->end++) = ring;
@@ -196,6 +196,7 @@ static void adopt(struct ring_space *space, struct ring *ring, const struct ring
 		__atomic_store_n(&ring_threads(space)[ring->slot].cpu_vaddr,
 				 ring->key - ring_key(0) + (uint64_t)space->claims->cpu_off,
 				 __ATOMIC_RELAXED);
+	ring_quick_put(ring, claim->tid);
 	atomic_store_explicit(&ring->state, RING_LIVE, memory_order_release);
 }
 

@@ -256,13 +256,13 @@ static void fill_entry(struct ring *ring, uint32_t slot)
 
 	__atomic_store_n(&entry->head, ring->tail, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->limit, ring->limit, __ATOMIC_RELAXED);
-	__atomic_store_n(&entry->ring, space->base + (uint64_t)(ring->bytes - space->region),
-			 __ATOMIC_RELAXED);
+	__atomic_store_n(&entry->ring, ring_vaddr(ring), __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->mask, space->ring_bytes - 1, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->lost, 0, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->tid, (uint32_t)ring->tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->self, (uint32_t)ring->tid, __ATOMIC_RELAXED);
 	__atomic_store_n(&entry->key, ring->key, __ATOMIC_RELEASE);
+	ring_quick_put(ring, (uint32_t)ring->tid);
 }
 
 static void tell_stack(const struct ring_space *space, uint32_t slot, uint64_t lo, uint64_t end)
@@ -317,6 +317,7 @@ void ring_drop(struct ring *ring)
 {
 	struct ring_space *space = ring->space;
 
+	ring_quick_end(ring);
 	__atomic_store_n(&ring_threads(space)[ring->slot].key, RING_KEY_GONE, __ATOMIC_RELEASE);
 	(void)map_remove(&space->by_tid, (uint64_t)ring->tid);
 	(void)map_remove(&space->by_key, ring->key);
@@ -408,10 +409,16 @@ bool ring_space_wants_more(const struct ring_space *space)
 
 void ring_space_set_self(struct ring_space *space, pid_t tid, uint32_t self)
 {
-	const struct ring *ring = ring_of_thread(space, tid);
+	struct ring *ring;
 
-	if (ring)
+	pthread_mutex_lock(&space->lock);
+	(void)ring_claims_look(space);
+	ring = map_get(&space->by_tid, (uint64_t)tid);
+	if (ring) {
 		__atomic_store_n(&ring_threads(space)[ring->slot].self, self, __ATOMIC_RELAXED);
+		ring_quick_put(ring, self);
+	}
+	pthread_mutex_unlock(&space->lock);
 }
 
 void ring_space_set_cpu(struct ring_space *space, pid_t tid, uint64_t vaddr)

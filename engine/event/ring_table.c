@@ -70,3 +70,26 @@ void ring_table_release(struct ring_space *space, uint32_t slot)
 		__atomic_store_n(&threads[slot].key, RING_KEY_NONE, __ATOMIC_RELEASE);
 	}
 }
+
+void ring_quick_put(struct ring *ring, uint32_t self)
+{
+	uint64_t tag = ring_quick_tag(ring->key - ring_key(0), self);
+	struct ring_quick *quick = ring_quick_of(ring->space, tag);
+
+	ring_quick_end(ring);
+	if (__atomic_load_n(&quick->tag, __ATOMIC_RELAXED) != 0)
+		return;
+	__atomic_store_n(&quick->ring, ring_vaddr(ring), __ATOMIC_RELAXED);
+	__atomic_store_n(&quick->tag, tag, __ATOMIC_RELEASE);
+	ring->quick = tag;
+}
+
+void ring_quick_end(struct ring *ring)
+{
+	struct ring_quick *quick = ring_quick_of(ring->space, ring->quick);
+
+	/* The thread itself, which may be the one that is told from others no longer, is stopped, or has ended. */
+	if (ring->quick)
+		__atomic_store_n(&quick->tag, 0, __ATOMIC_RELEASE);
+	ring->quick = 0;
+}

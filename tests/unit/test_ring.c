@@ -538,6 +538,48 @@ static void ranges_replace_ranges(void **state)
 	target_close(&t);
 }
 
+/* By the shorter way; 0: there is none. */
+static uint64_t quick_of(const struct ring_target *t, uint64_t thread_pointer, uint32_t self)
+{
+	uint64_t tag = ring_quick_tag(thread_pointer, self);
+	const struct ring_quick *quick = (const struct ring_quick *)(t->region + RING_QUICK_AT +
+								     (tag & RING_QUICK_MASK));
+
+	return quick->tag == tag ? quick->ring : 0;
+}
+
+static void the_shorter_way_is_there_as_long_as_the_ring_is(void **state)
+{
+	const uint64_t one = 0x7f0000001740, two = 0x7f0000802740, far = 1ull << 44;
+	struct ring_target t;
+
+	(void)state;
+	target_open(&t, 65536);
+	assert_int_equal(ring_space_add(t.space, 1, 1000001, one, false), 0);
+	assert_int_equal(ring_space_add(t.space, 1, 1000002, two, false), 0);
+	assert_int_equal(quick_of(&t, one, 1000001), target_find(&t, one)->ring);
+	assert_int_equal(quick_of(&t, two, 1000002), target_find(&t, two)->ring);
+	/* Its id is another one to itself. */
+	ring_space_set_self(t.space, 1000001, 7);
+	assert_int_equal(quick_of(&t, one, 1000001), 0);
+	assert_int_equal(quick_of(&t, one, 7), target_find(&t, one)->ring);
+	/* Another thread has that place: it is left alone, and does without. */
+	assert_int_equal(ring_space_add(t.space, 1, 1000003, one + far, false), 0);
+	ring_space_set_self(t.space, 1000003, 7);
+	assert_int_equal(quick_of(&t, one + far, 7), 0);
+	assert_int_equal(quick_of(&t, one, 7), target_find(&t, one)->ring);
+	ring_space_drop(t.space, 1000003);
+	assert_int_equal(quick_of(&t, one, 7), target_find(&t, one)->ring);
+	ring_space_drop(t.space, 1000001);
+	assert_int_equal(quick_of(&t, one, 7), 0);
+	/* The next one with the thread pointer. */
+	assert_int_equal(ring_space_add(t.space, 1, 1000004, one, false), 0);
+	assert_int_equal(quick_of(&t, one, 1000004), target_find(&t, one)->ring);
+	ring_space_drop_others(t.space, 1000005, one);
+	assert_int_equal(quick_of(&t, one, 1000004), 0);
+	target_close(&t);
+}
+
 static void rings_are_given_out_where_they_are_mapped(void **state)
 {
 	struct ring_target t;
@@ -582,6 +624,7 @@ int main(void)
 		cmocka_unit_test(one_left_for_ever_does_not_block_a_full_ring),
 		cmocka_unit_test(a_dropped_thread_loses_what_it_was_writing),
 		cmocka_unit_test(ranges_replace_ranges),
+		cmocka_unit_test(the_shorter_way_is_there_as_long_as_the_ring_is),
 		cmocka_unit_test(rings_are_given_out_where_they_are_mapped),
 	};
 

@@ -31,17 +31,6 @@
 static struct run_regs before;
 static struct run_end end;
 
-/* Where the C library keeps the thread's id, from the thread pointer on. 0: not in its page. */
-static int32_t find_self(void)
-{
-	uint64_t at = lab.machine->thread_pointer();
-
-	for (int32_t i = 8; (at & 4095) + (uint64_t)i < 4096; i += 4)
-		if (*(pid_t *)(uintptr_t)(at + (uint64_t)i) == gettid())
-			return i;
-	return 0;
-}
-
 static struct ring_claim *claim_at(uint64_t number)
 {
 	return (struct ring_claim *)((uint8_t *)lab.head + RING_CLAIMS_AT) +
@@ -83,7 +72,7 @@ static int set_up(void **state)
 #if RUN_BITS == 32
 	*(pid_t *)(uintptr_t)(RUN_TCB + 0x68) = gettid();
 #endif
-	lab.plan.self_at = find_self();
+	lab.plan.self_at = lab_find_self();
 	lab.plan.claim = CLAIM_CODE;
 	assert_int_equal(lab.arch->detour.build_claim_code(lab.plan.self_at, lab.plan.has, code,
 							   sizeof(code), &len),

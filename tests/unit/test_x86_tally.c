@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #include <x86intrin.h>
 
 #include <cmocka.h>
@@ -464,10 +465,93 @@ static void is_interrupted_anywhere(void **state)
 	interrupt_everywhere("a=" R0 ":s64", "hist:keys=tid", 64, true);
 }
 
+/* --- the shorter way to the ring --------------------------------------------------------------------- */
+
+static uint64_t *counter(void)
+{
+	return (uint64_t *)((uint8_t *)area() + TALLY_COUNTERS_AT) + NUMBER;
+}
+
+/* What ubp writes for this thread, or one whose tag is a little other. */
+static struct ring_quick *put_quick(uint64_t more)
+{
+	uint64_t tag = ring_quick_tag(lab.key - ring_key(0), (uint32_t)gettid());
+	uint8_t *table = (uint8_t *)lab.head + RING_QUICK_AT;
+	struct ring_quick *quick = (struct ring_quick *)(table + (tag & RING_QUICK_MASK));
+
+	*quick = (struct ring_quick){ .tag = tag + more, .ring = (uintptr_t)lab.ring };
+	return quick;
+}
+
+/* Nothing but a counter is asked for. */
+static void build_bare(void)
+{
+	lab_set_probe(0, false, "a=" R0 ":s64", NULL);
+	lab.probes[0].number = NUMBER;
+	lab.probes[0].tally = &plan;
+	lab.plan.tally.at = AREA_AT;
+	lab.plan.tally.slot = tally_slot(&plan);
+	lab.plan.self_at = lab_find_self();
+	assert_true(lab.plan.self_at != 0);
+}
+
+/* How often it counts in one run; -1: it takes the trap. */
+static int run_bare(void)
+{
+	uint64_t had = *counter();
+
+	lab_run(&before, &end);
+	if (end.signo)
+		return lab_trap(&end) == 0 ? -1 : -2;
+	lab_assert_kept("the shorter way", &before, NULL, &end);
+	return (int)(*counter() - had);
+}
+
+static void is_found_by_its_tag(void **state)
+{
+	struct ring_quick *quick;
+
+	(void)state;
+	plan = (struct tally_plan){ .n_keys = 1, .keys = { { .source = TALLY_EVENT } } };
+	lab_reset();
+	reset_area(64);
+	lab_random(7, &before);
+	build_bare();
+	lab_build_set(1);
+	/* With its entry alone; with both; with an entry that another thread had before. */
+	lab.thread->self = (uint32_t)gettid();
+	assert_int_equal(run_bare(), 1);
+	quick = put_quick(0);
+	assert_int_equal(run_bare(), 1);
+	lab.thread->self++;
+	assert_int_equal(run_bare(), 1);
+	/* Another thread in its place, and nobody: by the entry, which is not its own. */
+	put_quick(1ull << 40);
+	assert_int_equal(run_bare(), -1);
+	*quick = (struct ring_quick){ 0 };
+	assert_int_equal(run_bare(), -1);
+	lab.thread->self--;
+	assert_int_equal(run_bare(), 1);
+	/* Not with a tracer that is dead, or while detours do nothing. */
+	put_quick(0);
+	*lab.gate = RING_GATE_OFF;
+	assert_int_equal(run_bare(), 0);
+	*lab.gate = RING_GATE_TRAP;
+	assert_int_equal(run_bare(), -1);
+	*lab.gate = (uintptr_t)lab.head;
+	lab.control->owner = RING_OWNER_DIED;
+	assert_int_equal(run_bare(), 0);
+	put_quick(0);
+	interrupt_everywhere("a=" R0 ":s64", "hist:keys=event", 64, false);
+	*quick = (struct ring_quick){ 0 };
+	lab.plan.self_at = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_plans),
+		cmocka_unit_test(is_found_by_its_tag),
 		cmocka_unit_test(is_interrupted_anywhere),
 	};
 

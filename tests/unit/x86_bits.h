@@ -29,6 +29,7 @@
 #define lab_run_steps      lab32_run_steps
 #define lab_run_function   lab32_run_function
 #define lab_interrupt      lab32_interrupt
+#define lab_find_self      lab32_find_self
 #define lab_trap           lab32_trap
 #define lab_came_home      lab32_came_home
 #define lab_faulted        lab32_faulted

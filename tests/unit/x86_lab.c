@@ -374,6 +374,16 @@ unsigned lab_interrupt(const struct lab_interruptions *what)
 	return n;
 }
 
+int32_t lab_find_self(void)
+{
+	uint64_t at = lab.machine->thread_pointer();
+
+	for (int32_t i = 8; (at & 4095) + (uint64_t)i < 4096; i += 4)
+		if (*(pid_t *)(uintptr_t)(at + (uint64_t)i) == gettid())
+			return i;
+	return 0;
+}
+
 #else
 extern int not_x86_lab;
 int not_x86_lab;

@@ -64,6 +64,9 @@ void lab_make(void);
 /* Where the function begins: at the site, or at what stands in front of it. */
 uint64_t lab_start(void);
 
+/* Where the C library keeps the thread's id, from the thread pointer on. 0: not in its page. */
+int32_t lab_find_self(void);
+
 /* lab_run(), a step at a time. */
 void lab_run_steps(const struct run_regs *regs, run_step_fn *step, void *arg,
 		   struct run_end *ret_end);
