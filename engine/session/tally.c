@@ -57,6 +57,33 @@ static bool is_alike(const struct tally_plan *a, const struct tally_plan *b)
 	return true;
 }
 
+static bool is_large(const struct tally_key *key)
+{
+	return !key->field.is_signed && key->field.size == sizeof(uint64_t);
+}
+
+/*
+ * One column has the numbers of several probes. They may have signs in some of them alone, then all are shown with theirs; but of 64 bits without
+ * one, which may be the same as a negative one's. False: no number tells them apart.
+ */
+static bool take_signs(struct tally_plan *all, const struct tally_plan *more)
+{
+	for (unsigned i = 0; i < all->n_keys; i++) {
+		struct tally_key *key = &all->keys[i];
+		const struct tally_key *its = &more->keys[i];
+
+		if (key->source != TALLY_NUMBER || its->source != TALLY_NUMBER)
+			continue;
+		if (key->field.is_signed ? is_large(its)
+					 : its->field.is_signed && is_large(key))
+			return false;
+		/* The first large one that comes decides. */
+		if (is_large(its) || its->field.is_signed)
+			key->field = its->field;
+	}
+	return true;
+}
+
 /* The first probe of the same event, which may have several places. */
 static uint32_t event_of(const struct ubp_session *s, struct map *events, size_t i)
 {
@@ -143,6 +170,11 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 		rc = counting_add(s, &plan, t->text.size, &t->table);
 	} else if (!is_alike(&t->plan, &plan)) {
 		return ubp_fail(err, EINVAL, "event %s: its arguments have other types",
+				spec->event);
+	} else if (!take_signs(&t->plan, &plan)) {
+		return ubp_fail(err, EINVAL,
+				"event %s: a key has a sign here, or elsewhere, and 64 bits "
+				"without one in the other: give both a sign, or neither",
 				spec->event);
 	}
 	plan.event = event_of(s, events, i);

@@ -126,6 +126,21 @@ def check_bars():
         fail(f"bars of values below 0: {bars}")
 
 
+def check_signs():
+    """Numbers with a sign and without one in a column: each is what it is, or it is refused."""
+    noted, rows = run(100, 60, ["--count=k,event", "-e", f"p:t/with {TARGET}:counted k=%di:s32", "-e", f"p:t/without {TARGET}:counted k=%di:u16"])
+    told = {(row["key"]["k"], row["key"]["event"]): row["hits"] for row in rows}
+    want = {(key, "with"): n for key, n in noted.items()}
+    want.update({(key % 65536, "without"): n for key, n in noted.items()})
+    compare("with signs and without", told, want)
+    for first, second in (("s32", "u64"), ("x64", "s64")):
+        result = subprocess.run([UPROBE, "--count=k", "-e", f"p:t/a {TARGET}:counted k=%di:{first}", "-e", f"p:t/b {TARGET}:counted k=%si:{second}",
+                                 "--", "true"], stderr=subprocess.PIPE, timeout=LIMIT, check=False)
+        said = result.stderr.decode()
+        if not result.returncode or said.count("\n") != 1 or "event b: a key has a sign here" not in said:
+            fail(f"{first} beside {second}: {result.returncode}, {said}")
+
+
 def check_room():
     """Code that looks entries up is longer: there is room for that of each function of a library."""
     result = subprocess.run([UPROBE, "--stats", "--mode", "jump", "-o", "rows", "--count=cpu", "p:libc:*", "--", "true"], stderr=subprocess.PIPE,
@@ -137,6 +152,7 @@ def check_room():
 
 check_room()
 check_bars()
+check_signs()
 check_alone(1000, 5000)
 check(1000, 20000, "jump", "--stay")
 check(200000, 20000, "jump", "--stay")
