@@ -65,6 +65,11 @@ if events[-1]["ns"] > end:
 if calls[len(told)][1] < end - 1000:
     fail(f"call {len(told)} was over {end - calls[len(told)][1]} ns before the end, and is not told")
 
+# Each short sleep is one, too, long before the time behind the one before is over.
+calls, events = run("--trigger", "snapshot if ns > 500us", "--snapshot-after=40")
+if numbers(events) != list(range(300)):
+    fail(f"one snapshot behind the other: calls {numbers(events)}")
+
 _, events = run("--trigger", "snapshot if ns > 10s", "--snapshot-after=40")
 if events:
     fail(f"nothing was slow, and {len(events)} events are told")

@@ -82,6 +82,19 @@ def check_bars():
         fail(f"bars of other lengths: {wide} and {plain}")
 
 
+def check_units():
+    """Bytes and times have units as text, and none as JSON."""
+    args = ["--sum=size", f"p:{NAMES}:bottom size=\\4096:u64"]
+    table = [line.split() for line in run(args, NAMES, "10").splitlines()]
+    if table != [["HITS", "SUM", "MIN", "MAX", "MEAN", "EVENT"], ["30", "120KiB", "4.00KiB", "4.00KiB", "4.00KiB", "bottom"]]:
+        fail(f"a sum of bytes: {table}")
+    if rows(args, NAMES, "10") != [{"key": {"event": "bottom"}, "hits": 30, "sum": 122880, "min": 4096, "max": 4096}]:
+        fail(f"a sum of bytes as JSON: {rows(args, NAMES, '10')}")
+    bars = run(["--hist", f"r:{NAMES}:bottom $duration"], NAMES, "100").splitlines()
+    if not bars or any(not re.match(r" *[\d.]+(ns|us|ms|s) \.\. +[\d.]+(ns|us|ms|s) +\d+ \|", bar) for bar in bars):
+        fail(f"a histogram of times: {bars}")
+
+
 def check_stacks():
     """As --folded has them, which is another way to the same."""
     folded = {}
@@ -176,6 +189,7 @@ def check_terminal(height):
 check_functions()
 check_processes()
 check_bars()
+check_units()
 check_stacks()
 check_events()
 check_terminal(24)
