@@ -167,10 +167,17 @@ def check_explain():
         "hist:keys=key:pause": "made of records: it is paused",
         'hist:keys=key if comm == "tally"': "made of records: its filter asks for the thread's name",
         'hist:keys=key if text == "x"': "made of records: its filter looks at one of several strings",
+        "hist:keys=key,low.log2,w.buckets=7:vals=key,low": "counted in the target",
+        "hist:keys=text.buckets=4": "made of records: a string is scaled",
+        "hist:keys=key:vals=text": "made of records: a value is no number among the arguments",
+        "hist:name=both:keys=key": "counted in the target",
         "traceoff": None,
     }.items():
         if explain(plain, "--trigger", text) != want:
             fail(f"{text}: {explain(plain, '--trigger', text)}")
+    shared = ["--trigger", "hist:name=both:keys=key"]
+    if explain(plain, *shared, "-e", f"p:t/more {TARGET}:counted {ARGS}", *shared) != "made of records: other events share it":
+        fail(f"a shared histogram: {explain(plain, *shared, '-e', f'p:t/more {TARGET}:counted {ARGS}', *shared)}")
     for args, want in [
         (["--mode", "trap"], "counted at its stops"),
         (["--max-rate", "1000"], "made of records: it is watched what probes cost"),
