@@ -137,10 +137,18 @@ def check_full(keys, rounds):
         fail(f"{hits} hits, {entries} entries, {dropped} dropped of {sum(noted_by(said, keys).values())}")
 
 
+def is_run(program):
+    """Not every kernel runs programs of 32 bits."""
+    try:
+        return subprocess.run([program], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=False).returncode >= 0
+    except OSError:
+        return False
+
+
 def check_i386():
     """All is counted from records there."""
     target = os.path.join(os.environ["UBP_BUILD"], "fixtures32", "tally")
-    if not os.path.exists(target):
+    if not os.path.exists(target) or not is_run(target):
         print("left out: programs of 32 bits")
         return
     args = []
