@@ -3,6 +3,7 @@
 
 #include "engine/code/go_window.h"
 
+#include <errno.h>
 #include <stddef.h>
 
 #include "arch/arch.h"
@@ -56,6 +57,15 @@ static bool may_fault(const struct go_place *place, const struct window *window)
 	return false;
 }
 
+/* C's, in a program with cgo: Go's table is there, and does not have it. It runs on stacks that are made for C, and no goroutine is parked in it. */
+static bool is_of_c(const struct go_place *place)
+{
+	struct go_function ignored;
+
+	return gopclntab_is_there(place->object) &&
+	       gopclntab_at(place->object, place->vaddr, &ignored) == -ENOENT;
+}
+
 const char *go_why_no_window(const struct go_place *place, struct window *window)
 {
 	const struct ubp_arch *arch = place->object->arch;
@@ -67,6 +77,8 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 			       : 0;
 	const char *why = NULL;
 
+	if (is_of_c(place))
+		return NULL;
 	if (check == 0)
 		why = why_no_room(place, code, len > 0 ? (size_t)len : 0);
 	if (why)

@@ -356,6 +356,13 @@ bool gopclntab_is_frameless(struct object *object, uint64_t from, uint64_t to)
 	       holds(a.t, a.t->pcs + list, start_of(a.t, a.i), 0, from, to);
 }
 
+bool gopclntab_is_there(struct object *object)
+{
+	struct kept_table scratch;
+
+	return table_of(object, &scratch) != NULL;
+}
+
 int gopclntab_find(struct object *object, const char *name, struct go_function *ret_function)
 {
 	struct kept_table scratch;

@@ -20,6 +20,9 @@ struct go_function {
 	const char *name;    /* owned by the object; NULL: cannot be read */
 };
 
+/* Is there such a table, which can be read? */
+bool gopclntab_is_there(struct object *object);
+
 /* The function that holds @elf_vaddr. Returns 0, or -ENOENT (also without a table). */
 int gopclntab_at(struct object *object, uint64_t elf_vaddr, struct go_function *ret_function);
 

@@ -18,6 +18,8 @@ done
 GO=()
 for name in double goBack deep; do GO+=(-e "p:t/go_$name ./prog:main.$name n=%ax:s32"); done
 RETURNS=()
+ENTRIES=()
+for name in c_calls_back c_thread_calls_back main.double main.goBack; do ENTRIES+=(-e "p:t/${name/main./go_} ./prog:$name"); done
 for name in double goBack; do RETURNS+=(-e "r:t/go_${name}_r ./prog:main.$name r=%ax:s32"); done
 
 # --- each event, with its values
@@ -41,19 +43,24 @@ for what in "$((3 * N)) c_add n=" "$((3 * N)) c_add_r r=" "$((2 * N)) c_calls_ba
 	[ "$n" = "$want" ] || fail "$n of $want '${what#* }'"
 done
 
+# What C has does not have to look for room, as functions of Go do that do not check their stack.
+"$UPROBE" --stats -o out.txt -e 'p:t/add ./prog:c_calls_back' -- ./prog 300 > stdout.txt 2> err.txt || fail "ended with $?"
+grep -q ' t/add hits=600 .* jumps=1 ' err.txt || fail "c_calls_back is no jump: $(grep ' t/add ' err.txt)"
+! grep -q ' t/add .*stops=.*detour:[0-9][0-9]' err.txt || fail "c_calls_back stops: $(grep ' t/add ' err.txt)"
+
 # --- under load, traced and let go of; ubp comes, goes and is killed
 start "$PWD/prog" load
 for ((i = 0; i < 4; i++)); do
 	if [ $((i % 2)) = 0 ]; then
-		# Go makes processes by itself, and returns of Go are caught at instructions.
-		trace --no-follow --stats -o events.txt "${C[@]}" "${GO[@]}" -p "$PID"
+		# Go makes processes by itself, and returns are caught at instructions.
+		trace --no-follow --stats -o events.txt "${ENTRIES[@]}" -p "$PID"
 		[ -n "${UBP_STAY:-}" ] || eventually is_let_go "$PID"
 	else
 		trace --stay -o events.txt "${C[@]}" "${GO[@]}" "${RETURNS[@]}" -p "$PID"
 	fi
 	# What comes from now on.
 	n=$(wc -l < events.txt)
-	for name in c_add c_add_r c_thread_calls_back_r go_double go_goBack; do
+	for name in c_calls_back c_thread_calls_back go_double go_goBack; do
 		timeout "$TIMEOUT" tail -n "+$((n + 1))" -F events.txt 2> /dev/null | grep -qm 1 " $name: " || fail "round $i: no $name"
 	done
 	if [ $i -lt 2 ]; then
