@@ -27,6 +27,7 @@
 #include <stdint.h>
 
 #include "ubp.h"
+#include "ubp_tally.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -46,6 +47,27 @@ const char *ubp_trigger_hist(struct ubp_session *session, const char *event, siz
 /* The same as JSON, lines of an object each: see "Triggers" in uprobe(1). */
 const char *ubp_trigger_hist_json(struct ubp_session *session, const char *event,
 				  size_t *ret_len);
+
+/* One of an event's histograms. */
+struct ubp_trigger_hist {
+	unsigned number, n; /* the first of two is 0 of 2 */
+	const char *name;   /* ":name=..."; events may share it. NULL: it has none */
+	uint64_t dropped;   /* hits for whose key there was no room */
+};
+
+/*
+ * An entry of @hist: keys, hits and sums as they are in ubp_tally.h. A text that names a function, a system call, a thread ("comm-pid") or a stack is
+ * UBP_TALLY_STRING. @row is NULL once for each histogram, before its entries. All that is passed is good during the call.
+ */
+typedef void ubp_trigger_row_fn(void *ctx, const struct ubp_trigger_hist *hist,
+				const struct ubp_tally_row *row);
+
+/*
+ * The event's histograms as data: @fn is called for each entry, in no order that means something. One that events share is told of with the event
+ * that it was written for first. 0, -ENOENT or -ENOMEM: then entries may be missing.
+ */
+int ubp_trigger_hist_rows(struct ubp_session *session, const char *event,
+			  ubp_trigger_row_fn *fn, void *ctx);
 
 /*
  * Are the event's own hits handed out? At first all are, but those of synthetic events. Triggers are carried out in either case;

@@ -15,20 +15,13 @@
 #include "engine/base/map.h"
 #include "engine/ubp_trigger.h"
 
-#define NAME_ROOM 160
-
-/* GROUP:EVENT of probe @i. */
-static void name_event(struct ubp_session *session, size_t i, char name[NAME_ROOM])
+void trigger_event_name(struct ubp_session *session, size_t i, char name[TRIGGER_EVENT_ROOM])
 {
-	(void)snprintf(name, NAME_ROOM, "%s:%s", ubp_probe_group(session, i),
+	(void)snprintf(name, TRIGGER_EVENT_ROOM, "%s:%s", ubp_probe_group(session, i),
 		       ubp_probe_event(session, i));
 }
 
-/*
- * Has probe @i an event that none of those had that were asked for with the same @seen? A probe without memory to be noted in
- * is taken for new.
- */
-static bool is_new_event(struct ubp_session *session, size_t i, struct map *seen)
+bool trigger_event_is_new(struct ubp_session *session, size_t i, struct map *seen)
 {
 	const char *group = ubp_probe_group(session, i), *event = ubp_probe_event(session, i);
 	void **place = map_place(seen, hash_text(hash_text(0, group), event));
@@ -57,7 +50,7 @@ static bool is_command(const char *text, const char *word, const char **ret_rest
 static int mute(struct ubp_session *session, const char *event, const char *text,
 		struct ubp_err *err)
 {
-	char name[NAME_ROOM];
+	char name[TRIGGER_EVENT_ROOM];
 	const char *rest;
 	size_t len;
 
@@ -76,17 +69,18 @@ static int mute(struct ubp_session *session, const char *event, const char *text
 static int write_one(struct ubp_session *session, const struct trace_options *o, size_t i,
 		     const char *text)
 {
-	char name[NAME_ROOM];
+	char name[TRIGGER_EVENT_ROOM];
 	const char *rest;
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (o->form.is_data && strcmp(o->form.name, "json") != 0 &&
+	/* Those of --otlp are metrics. */
+	if (o->form.is_data && strcmp(o->form.name, "json") != 0 && !o->to.otlp &&
 	    is_command(text, "hist", &rest))
 		return cli_usage_error(
 			"histograms are text or --json: --trigger hist excludes --%s",
 			o->form.name);
-	name_event(session, i, name);
+	trigger_event_name(session, i, name);
 	if (ubp_trigger_write(session, name, text, &err) < 0 ||
 	    mute(session, name, text, &err) < 0)
 		return cli_error_record(&err);
@@ -96,7 +90,7 @@ static int write_one(struct ubp_session *session, const struct trace_options *o,
 static int define_synthetic(struct ubp_session *session, const char *text)
 {
 	size_t blanks = strspn(text, " \t"), len = strcspn(text + blanks, " \t");
-	char name[NAME_ROOM];
+	char name[TRIGGER_EVENT_ROOM];
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
@@ -130,7 +124,7 @@ int triggers_write(struct ubp_session *session, const struct trace_options *o)
 		struct map seen = { 0 };
 
 		for (size_t k = d->first; k < d->first + d->n_probes && status == CLI_OK; k++)
-			if (is_new_event(session, k, &seen))
+			if (trigger_event_is_new(session, k, &seen))
 				status = write_one(session, o, k, trigger->text);
 		map_free(&seen);
 	}
@@ -155,13 +149,13 @@ static void print_lines(struct output *out, const char *text)
 
 /* What the histograms of probe @i's event show. NULL: it has none, or was asked for before. */
 static const char *hists_of(struct ubp_session *session, size_t i, struct map *seen,
-			    char name[NAME_ROOM])
+			    char name[TRIGGER_EVENT_ROOM])
 {
 	const char *text;
 
-	if (!is_new_event(session, i, seen))
+	if (!trigger_event_is_new(session, i, seen))
 		return NULL;
-	name_event(session, i, name);
+	trigger_event_name(session, i, name);
 	text = ubp_trigger_hist(session, name, NULL);
 	return text && *text ? text : NULL;
 }
@@ -170,15 +164,15 @@ static const char *hists_of(struct ubp_session *session, size_t i, struct map *s
 static void print_json(struct ubp_session *session, struct output *out)
 {
 	struct map seen = { 0 };
-	char name[NAME_ROOM];
+	char name[TRIGGER_EVENT_ROOM];
 	size_t len = 0;
 
 	for (size_t i = 0; i < ubp_n_probes(session); i++) {
 		const char *text;
 
-		if (!is_new_event(session, i, &seen))
+		if (!trigger_event_is_new(session, i, &seen))
 			continue;
-		name_event(session, i, name);
+		trigger_event_name(session, i, name);
 		text = ubp_trigger_hist_json(session, name, &len);
 		output_add(out, text ? text : "", text ? len : 0);
 	}
@@ -189,7 +183,7 @@ static void print_json(struct ubp_session *session, struct output *out)
 static bool has_several(struct ubp_session *session)
 {
 	struct map seen = { 0 };
-	char name[NAME_ROOM];
+	char name[TRIGGER_EVENT_ROOM];
 	size_t n = 0;
 
 	for (size_t i = 0; i < ubp_n_probes(session) && n < 2; i++)
@@ -205,12 +199,14 @@ void triggers_print(struct ubp_session *session, const struct trace_options *o,
 	struct map seen = { 0 };
 	size_t n_printed = 0;
 
+	if (o->to.otlp)
+		return;
 	if (o->triggers.n && o->form.is_data) {
 		print_json(session, out);
 		return;
 	}
 	for (size_t i = 0; o->triggers.n && i < ubp_n_probes(session); i++) {
-		char name[NAME_ROOM];
+		char name[TRIGGER_EVENT_ROOM];
 		const char *text = hists_of(session, i, &seen, name);
 
 		if (!text)

@@ -3,8 +3,6 @@
 
 #include "cli/hosts/hosts.h"
 
-#include <string.h>
-
 #include "cli/common/clock.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
@@ -15,24 +13,12 @@
 #define LINES_NS   1000000000ULL
 #define METRICS_NS (10 * 1000000000ULL)
 
-static bool has_histogram(const struct trace_options *o)
-{
-	for (size_t i = 0; i < o->triggers.n; i++)
-		if (strncmp(o->triggers.v[i].text, "hist", 4) == 0)
-			return true;
-	return false;
-}
-
 int hosts_check(const struct trace_options *o)
 {
 	if (o->to.prometheus &&
 	    (o->only.format || o->only.check || o->only.explain || o->only.definition))
 		return cli_usage_error("--prometheus is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");
-	if ((o->to.prometheus || o->to.otlp) && has_histogram(o))
-		return cli_usage_error("a histogram of --trigger is no metric yet: --%s has "
-				       "those of --count, --hist and --sum",
-				       o->to.prometheus ? "prometheus" : "otlp");
 	if (o->to.otlp && heap_is_wanted(o))
 		return cli_usage_error("a heap profile is no metric yet: --otlp excludes "
 				       "--allocates");
@@ -55,7 +41,7 @@ int hosts_open(struct hosts *h, struct ubp_session *session, const struct trace_
 	h->out = out;
 	if (!o->to.prometheus && !o->to.otlp)
 		return CLI_OK;
-	metrics_taker_init(&h->taker, session, tally_is_wanted(&o->tally));
+	metrics_taker_init(&h->taker, session, tally_is_wanted(&o->tally), o->triggers.n > 0);
 	if (prometheus_open(&h->prometheus, &h->taker, o) != CLI_OK)
 		return CLI_FAILED;
 	if (!o->to.otlp)

@@ -202,9 +202,9 @@ static struct metric_point *make(struct metrics *m, struct metric_family *family
 	if (VEC_ROOM(family->points, &family->cap, family->n) < 0)
 		return NULL;
 	point = &family->points[family->n];
-	*point = (struct metric_point){ .has_sum = true };
+	*point = (struct metric_point){ .has_sum = true, .bounds = family->bounds };
 	if (family->kind == METRIC_HISTOGRAM)
-		point->buckets = calloc(family->bounds.n + 1, sizeof(*point->buckets));
+		point->buckets = calloc(point->bounds.n + 1, sizeof(*point->buckets));
 	for (; point->labels.n < labels->n; point->labels.n++) {
 		struct metric_label *copy = &point->labels.v[point->labels.n];
 

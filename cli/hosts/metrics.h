@@ -15,7 +15,7 @@
 
 #include "engine/base/map.h"
 
-#define METRIC_LABELS  6
+#define METRIC_LABELS  8
 #define METRIC_BUCKETS 64
 /* Of each metric so many sets of labels are told of by themselves; all that come later are one, "(other)". */
 #define METRIC_POINTS      1000
@@ -47,6 +47,7 @@ struct metric_point {
 	struct metric_labels labels; /* the point's own copy */
 	bool is_signed;              /* .number is to be seen as int64_t */
 	uint64_t number;             /* counters, gauges */
+	struct metric_bounds bounds; /* histograms */
 	uint64_t *
 		buckets; /* histograms: hits up to each bound and above the one before; then above all */
 	uint64_t total, sum;
@@ -57,7 +58,7 @@ struct metric_family {
 	const char *name, *help; /* constant texts */
 	enum metric_kind kind;
 	bool in_seconds; /* values, bounds and sums are in nanoseconds, and are to be told in seconds */
-	struct metric_bounds bounds;
+	struct metric_bounds bounds; /* histograms: of points that are made from now on */
 	struct metric_point *points;
 	size_t n, cap;
 };

@@ -3,7 +3,6 @@
 
 #include "cli/hosts/metrics_take.h"
 
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,18 +10,16 @@
 #include <unistd.h>
 
 #include "cli/common/message.h"
-#include "cli/common/tally.h"
 #include "cli/common/tally_part.h"
+#include "cli/hosts/metrics_rows.h"
+#include "cli/hosts/metrics_triggers.h"
 #include "engine/base/escape.h"
 #include "engine/base/hash.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 #include "engine/ubp_tally.h"
 
-#define TEXT_ROOM   1100
-#define NAME_ROOM   80
-#define LOG2_BOUNDS 41 /* 1 to 2^40: 18 minutes in nanoseconds, a TiB */
-#define STEP_BOUNDS 64
+#define NAME_ROOM 80
 
 struct event_count {
 	const char *group; /* of the session */
@@ -31,16 +28,14 @@ struct event_count {
 	uint64_t n;
 };
 
-/* Room for the labels of one row. */
-struct row_texts {
-	char names[UBP_TALLY_KEYS][NAME_ROOM], values[UBP_TALLY_KEYS][TEXT_ROOM];
-};
-
-void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally)
+void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally,
+			bool has_triggers)
 {
 	char name[sizeof(t->host)] = "";
 
-	*t = (struct metrics_taker){ .session = session, .has_tally = has_tally };
+	*t = (struct metrics_taker){ .session = session,
+				     .has_tally = has_tally,
+				     .has_triggers = has_triggers };
 	if (gethostname(name, sizeof(name) - 1) < 0 || !name[0])
 		(void)snprintf(name, sizeof(name), "unknown");
 	escape_line_cut(t->host, sizeof(t->host), name);
@@ -214,218 +209,42 @@ static void take_session(struct metrics_taker *t, struct metrics *m)
 
 /* --- what is counted ----------------------------------------------------------------------- */
 
-/* Names that have a meaning of their own, or that none may have. */
-static bool is_taken(const char *name)
-{
-	static const char *const taken[] = { "host", "le",       "event",    "group", "comm",
-					     "job",  "instance", "quantile", "arg" };
-
-	for (size_t i = 0; i < sizeof(taken) / sizeof(taken[0]); i++)
-		if (strcmp(name, taken[i]) == 0)
-			return true;
-	return strncmp(name, "__", 2) == 0 || (*name >= '0' && *name <= '9');
-}
-
-/* The session's own keys have their names; an argument that is called like one of them, or worse, another. */
-static void label_name(char to[NAME_ROOM], const struct ubp_tally_part *part)
-{
-	bool is_own = part->kind == UBP_TALLY_STRING && strcmp(part->name, "comm") == 0;
-
-	(void)snprintf(to, NAME_ROOM, "%s%s", !is_own && is_taken(part->name) ? "arg_" : "",
-		       part->name);
-	for (char *p = to; *p; p++)
-		if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789",
-			    *p))
-			*p = '_';
-}
-
-static void part_label(const struct metrics_taker *t, struct metric_labels *labels,
-		       const struct ubp_tally_part *part, char name[NAME_ROOM],
-		       char value[TEXT_ROOM])
-{
-	if (part->kind == UBP_TALLY_PROBE) {
-		metric_label_add(labels, "event", ubp_probe_event(t->session, part->number));
-		metric_label_add(labels, "group", ubp_probe_group(t->session, part->number));
-		return;
-	}
-	label_name(name, part);
-	if (part->kind == UBP_TALLY_STRING)
-		escape_line_cut(value, TEXT_ROOM, part->text);
-	else if (part->kind == UBP_TALLY_SIGNED || part->is_signed)
-		(void)snprintf(value, TEXT_ROOM, "%" PRId64,
-			       (int64_t)(tally_part_is_range(part) ? ubp_tally_last(part)
-								   : part->number));
-	else
-		(void)snprintf(value, TEXT_ROOM, "%" PRIu64,
-			       tally_part_is_range(part) ? ubp_tally_last(part) : part->number);
-	metric_label_add(labels, name, value);
-}
-
 /* Whose hits these are, where no key tells: of one event alone that is known. */
-static void event_label(const struct metrics_taker *t, struct metric_labels *labels)
+static struct metric_whose whose_all(const struct metrics_taker *t)
 {
 	size_t n = ubp_n_probes(t->session);
 
 	for (size_t i = 1; i < n; i++)
 		if (!is_event_of(t->session, 0, i))
-			return;
-	metric_label_add(labels, "event", ubp_probe_event(t->session, 0));
-	metric_label_add(labels, "group", ubp_probe_group(t->session, 0));
-}
-
-static void row_labels(const struct metrics_taker *t, const struct ubp_tally_row *row,
-		       unsigned n_keys, struct metric_labels *labels, struct row_texts *texts)
-{
-	bool has_event = false;
-
-	for (unsigned i = 0; i < n_keys; i++)
-		has_event |= row->keys[i].kind == UBP_TALLY_PROBE;
-	if (!has_event)
-		event_label(t, labels);
-	for (unsigned i = 0; i < n_keys; i++)
-		part_label(t, labels, &row->keys[i], texts->names[i], texts->values[i]);
-}
-
-static void extreme(struct metric_point *point, const struct ubp_tally_part *value, bool most,
-		    bool is_first)
-{
-	bool is_signed = value->kind == UBP_TALLY_SIGNED, is_more;
-
-	if (!point)
-		return;
-	is_more = is_signed ? (int64_t)value->number > (int64_t)point->number
-			    : value->number > point->number;
-	point->is_signed = is_signed;
-	if (is_first || is_more == most)
-		point->number = value->number;
-}
-
-/* @count, then sum, least and most of an argument. */
-static void take_row(struct metrics_taker *t, struct metrics *m, struct metric_family *count,
-		     const struct ubp_tally_row *row)
-{
-	struct metric_family *sum = count + 1;
-	struct metric_labels labels = { 0 }, own = { 0 };
-	struct metric_point *point;
-	struct row_texts texts;
-	size_t before;
-
-	row_labels(t, row, row->n_keys, &labels, &texts);
-	add_to(metrics_point(m, count, &t->known, &labels, 0), row->hits);
-	if (!row->n_values)
-		return;
-	metric_label_add(&own, "arg", row->values[0].name);
-	for (size_t i = 0; i < labels.n; i++)
-		metric_label_add(&own, labels.v[i].name, labels.v[i].value);
-	point = metrics_point(m, sum, &t->known, &own, 1);
-	if (point)
-		point->is_signed = row->values[0].kind == UBP_TALLY_SIGNED;
-	add_to(point, row->values[0].number);
-	for (unsigned i = 1; i < row->n_values && i < 3; i++) {
-		before = sum[i].n;
-		point = metrics_point(m, &sum[i], &t->known, &own, 1);
-		extreme(point, &row->values[i], i == 2, sum[i].n > before);
-	}
-}
-
-static void take_table(struct metrics_taker *t, struct metrics *m,
-		       const struct ubp_tally *tally)
-{
-	struct metric_family *count = metrics_family(
-		m, "ubp_count", "Hits, by what they are counted by.", METRIC_COUNTER);
-	struct ubp_tally_row row;
-
-	/* A sum of what may be negative is no counter. */
-	(void)metrics_family(m, "ubp_sum", "Sum of an argument.", METRIC_GAUGE);
-	(void)metrics_family(m, "ubp_min", "Least value of an argument.", METRIC_GAUGE);
-	(void)metrics_family(m, "ubp_max", "Largest value of an argument.", METRIC_GAUGE);
-	for (size_t i = 0; i < ubp_tally_n(tally); i++) {
-		ubp_tally_row(tally, i, &row);
-		take_row(t, m, count, &row);
-	}
-}
-
-/* --- histograms ---------------------------------------------------------------------------- */
-
-static struct metric_bounds bounds_of(const struct ubp_tally_part *part)
-{
-	if (part->kind == UBP_TALLY_LOG2)
-		return (struct metric_bounds){ .log2 = true, .n = LOG2_BOUNDS };
-	return (struct metric_bounds){ .width = part->width, .n = STEP_BOUNDS };
-}
-
-static void take_bucket(struct metrics_taker *t, struct metrics *m,
-			struct metric_family *family, const struct ubp_tally_row *row)
-{
-	const struct ubp_tally_part *part = &row->keys[row->n_keys - 1];
-	uint64_t bucket = tally_part_is_negative(part) ? 0 : part->number;
-	struct metric_labels labels = { 0 };
-	struct metric_point *point;
-	struct row_texts texts;
-
-	if (bucket > family->bounds.n)
-		bucket = family->bounds.n;
-
-	metric_label_add(&labels, "arg", part->name);
-	row_labels(t, row, row->n_keys - 1, &labels, &texts);
-	point = metrics_point(m, family, &t->known, &labels, 1);
-	if (!point)
-		return;
-	point->buckets[bucket] += row->hits;
-	point->total += row->hits;
-	if (!row->n_values ||
-	    (row->values[0].kind == UBP_TALLY_SIGNED && (int64_t)row->values[0].number < 0))
-		point->has_sum = false;
-	else
-		point->sum += row->values[0].number;
-}
-
-static void take_histogram(struct metrics_taker *t, struct metrics *m,
-			   const struct ubp_tally *tally)
-{
-	struct metric_family *times = metrics_family(m, "ubp_duration_seconds",
-						     "How long calls took.", METRIC_HISTOGRAM);
-	struct metric_family *values =
-		metrics_family(m, "ubp_value", "Values of an argument.", METRIC_HISTOGRAM);
-	struct ubp_tally_row row;
-
-	times->in_seconds = true;
-	for (size_t i = 0; i < ubp_tally_n(tally); i++) {
-		const struct ubp_tally_part *part;
-		struct metric_family *family = values;
-
-		ubp_tally_row(tally, i, &row);
-		part = &row.keys[row.n_keys - 1];
-		if (tally_unit(t->session, part->name) == UNIT_NS)
-			family = times;
-		family->bounds = bounds_of(part);
-		take_bucket(t, m, family, &row);
-	}
+			return (struct metric_whose){ 0 };
+	return (struct metric_whose){ .event = ubp_probe_event(t->session, 0),
+				      .group = ubp_probe_group(t->session, 0) };
 }
 
 /* Of each event, where the table tells them apart. */
 static void take_hits(struct metrics_taker *t, struct metrics *m, struct metric_family *hits,
-		      const struct ubp_tally *tally)
+		      const struct metric_whose *whose, const struct ubp_tally_row *row)
 {
-	struct ubp_tally_row row;
+	struct metric_whose own = *whose;
+	struct metric_labels labels = { 0 };
 
-	for (size_t i = 0; i < ubp_tally_n(tally); i++) {
-		struct metric_labels labels = { 0 };
-
-		ubp_tally_row(tally, i, &row);
-		event_label(t, &labels);
-		for (unsigned k = 0; k < row.n_keys && !labels.n; k++)
-			if (row.keys[k].kind == UBP_TALLY_PROBE)
-				part_label(t, &labels, &row.keys[k], NULL, NULL);
-		if (!labels.n)
-			return;
-		add_to(metrics_point(m, hits, &t->known, &labels, 0), row.hits);
-	}
+	for (unsigned k = 0; k < row->n_keys && !own.event; k++)
+		if (row->keys[k].kind == UBP_TALLY_PROBE)
+			own = (struct metric_whose){
+				.event = ubp_probe_event(t->session, row->keys[k].number),
+				.group = ubp_probe_group(t->session, row->keys[k].number),
+			};
+	if (!own.event)
+		return;
+	metric_whose_add(&own, &labels);
+	add_to(metrics_point(m, hits, &t->known, &labels, 0), row->hits);
 }
 
 static void take_tally(struct metrics_taker *t, struct metrics *m, struct metric_family *hits)
 {
 	const struct ubp_tally *tally = ubp_tally_take(t->session);
+	struct metric_whose whose = whose_all(t);
+	struct metric_rows rows;
 	struct ubp_tally_row row;
 
 	if (!tally) {
@@ -434,14 +253,23 @@ static void take_tally(struct metrics_taker *t, struct metrics *m, struct metric
 	}
 	take_one(t, m, "ubp_count_dropped", "Hits that had no room for their keys.",
 		 METRIC_COUNTER, ubp_tally_dropped(tally));
-	if (!ubp_tally_n(tally))
-		return;
-	take_hits(t, m, hits, tally);
-	ubp_tally_row(tally, 0, &row);
-	if (tally_part_is_range(&row.keys[row.n_keys - 1]))
-		take_histogram(t, m, tally);
-	else
-		take_table(t, m, tally);
+	metric_rows_begin(&rows, m, &t->known, t->session);
+	for (size_t i = 0; i < ubp_tally_n(tally); i++) {
+		ubp_tally_row(tally, i, &row);
+		take_hits(t, m, hits, &whose, &row);
+		if (tally_part_is_range(&row.keys[row.n_keys - 1]))
+			metric_rows_bucket(&rows, &whose, &row);
+		else
+			metric_rows_count(&rows, &whose, &row);
+	}
+}
+
+static void take_triggers(struct metrics_taker *t, struct metrics *m)
+{
+	struct metric_rows rows;
+
+	metric_rows_begin(&rows, m, &t->known, t->session);
+	metrics_take_triggers(&rows);
 }
 
 /* --- all ----------------------------------------------------------------------------------- */
@@ -484,6 +312,8 @@ struct metrics *metrics_take(struct metrics_taker *t)
 	take_events(t, m);
 	if (t->has_tally)
 		take_tally(t, m, hits);
+	if (t->has_triggers)
+		take_triggers(t, m);
 	take_one(t, m, "ubp_labels_left_out",
 		 "Sets of labels that are told of together, as (other).", METRIC_GAUGE,
 		 t->known.left_out);

@@ -17,7 +17,8 @@ struct ubp_session;
 /* What is kept from one moment to the next. Zero-initialise; free with metrics_taker_free(). */
 struct metrics_taker {
 	struct ubp_session *session;
-	bool has_tally; /* --count, --hist, --sum */
+	bool has_tally;    /* --count, --hist, --sum */
+	bool has_triggers; /* --trigger */
 	char host[256];
 	struct metrics_known known;
 	struct map events; /* of a probe and a name of a thread: struct event_count */
@@ -25,7 +26,8 @@ struct metrics_taker {
 	bool told;
 };
 
-void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally);
+void metrics_taker_init(struct metrics_taker *t, struct ubp_session *session, bool has_tally,
+			bool has_triggers);
 void metrics_taker_free(struct metrics_taker *t);
 
 /* An event is handed out, or a gap. */

@@ -85,13 +85,13 @@ static const char *number_text(char text[NUMBER_ROOM], const struct metric_famil
 
 /* As a float, the same in both forms: it is a label. */
 static const char *bound_text(char text[NUMBER_ROOM], const struct metric_family *family,
-			      unsigned i)
+			      const struct metric_bounds *bounds, unsigned i)
 {
 	size_t len;
 
-	if (i == family->bounds.n)
+	if (i == bounds->n)
 		return "+Inf";
-	(void)number_text(text, family, metric_bound(&family->bounds, i), false);
+	(void)number_text(text, family, metric_bound(bounds, i), false);
 	len = strlen(text);
 	if (!family->in_seconds) {
 		(void)snprintf(text + len, NUMBER_ROOM - len, ".0");
@@ -135,11 +135,11 @@ static void put_histogram(FILE *to, const struct metrics *m, const struct metric
 	char le[NUMBER_ROOM], text[NUMBER_ROOM];
 	uint64_t sum = 0;
 
-	for (unsigned i = 0; i <= family->bounds.n; i++) {
-		sum = i == family->bounds.n ? point->total : sum + point->buckets[i];
+	for (unsigned i = 0; i <= point->bounds.n; i++) {
+		sum = i == point->bounds.n ? point->total : sum + point->buckets[i];
 		(void)snprintf(text, sizeof(text), "%" PRIu64, sum);
-		put_sample(to, m, family, &point->labels, "_bucket", bound_text(le, family, i),
-			   text);
+		put_sample(to, m, family, &point->labels, "_bucket",
+			   bound_text(le, family, &point->bounds, i), text);
 	}
 	if (point->has_sum)
 		put_sample(to, m, family, &point->labels, "_sum", NULL,

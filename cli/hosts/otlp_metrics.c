@@ -57,10 +57,10 @@ static json_t *histogram_point(const struct metric_family *family,
 	       *bounds = json_array();
 	uint64_t below = 0;
 
-	for (unsigned i = 0; i < family->bounds.n; i++) {
+	for (unsigned i = 0; i < point->bounds.n; i++) {
 		(void)json_array_append_new(counts, big(point->buckets[i]));
 		(void)json_array_append_new(
-			bounds, json_real(scaled(family, metric_bound(&family->bounds, i))));
+			bounds, json_real(scaled(family, metric_bound(&point->bounds, i))));
 		below += point->buckets[i];
 	}
 	(void)json_array_append_new(counts, big(point->total - below));

@@ -13,8 +13,10 @@
 #include "engine/sink/buf.h"
 #include "engine/tally/tally.h"
 #include "engine/trigger/event.h"
+#include "engine/trigger/hist_rows.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
+#include "engine/ubp_tally.h"
 #include "engine/ubp_trigger.h"
 
 /* The text that is given is begun anew: what @read says of the event, or of all with @name NULL. */
@@ -46,21 +48,30 @@ static void read_list(struct session_triggers *triggers, struct trigger_event *e
 		trigger_read(event, to);
 }
 
+/* What was counted of @event's histogram; NULL: it is not counted. *ret_own is to be freed. False: memory is short. */
+static bool look_counted(struct session_triggers *triggers, const struct trigger_event *event,
+			 const struct tally **ret_counted, struct tally **ret_own)
+{
+	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
+
+	*ret_own = NULL;
+	*ret_counted =
+		table ? counting_look(triggers->session, (uint32_t)table - 1, ret_own) : NULL;
+	return !table || *ret_counted;
+}
+
 static void read_hist_by(struct session_triggers *triggers, struct trigger_event *event,
 			 void (*read)(struct trigger_set *set, struct trigger_event *event,
 				      const struct tally *counted, struct sink_buf *out),
 			 struct sink_buf *to)
 {
-	size_t table = (size_t)(uintptr_t)map_get(&triggers->counted, (uintptr_t)event);
-	const struct tally *counted = NULL;
-	struct tally *own = NULL;
+	const struct tally *counted;
+	struct tally *own;
 
-	if (table)
-		counted = counting_look(triggers->session, (uint32_t)table - 1, &own);
-	if (table && !counted)
-		to->failed = -ENOMEM;
-	else
+	if (look_counted(triggers, event, &counted, &own))
 		read(triggers->set, event, counted, to);
+	else
+		to->failed = -ENOMEM;
 	tally_free(own);
 }
 
@@ -74,6 +85,73 @@ static void read_hist_json(struct session_triggers *triggers, struct trigger_eve
 			   struct sink_buf *to)
 {
 	read_hist_by(triggers, event, trigger_read_hist_json, to);
+}
+
+/* --- as data ------------------------------------------------------------------------------- */
+
+struct rows_to {
+	ubp_trigger_row_fn *fn;
+	void *ctx;
+};
+
+static struct ubp_tally_part key_of(const struct hist_part *part)
+{
+	static const enum ubp_tally_kind kinds[] = {
+		[HIST_PART_NUMBER] = UBP_TALLY_NUMBER,
+		[HIST_PART_TEXT] = UBP_TALLY_STRING,
+		[HIST_PART_LOG2] = UBP_TALLY_LOG2,
+		[HIST_PART_BUCKETS] = UBP_TALLY_BUCKETS,
+	};
+	bool is_plain = part->kind == HIST_PART_NUMBER;
+
+	return (struct ubp_tally_part){
+		.kind = is_plain && part->is_signed ? UBP_TALLY_SIGNED : kinds[part->kind],
+		.number = part->kind == HIST_PART_BUCKETS ? part->number / part->width
+							  : part->number,
+		.width = part->width,
+		.is_signed = !is_plain && part->is_signed,
+		.text = part->text,
+		.name = part->name,
+	};
+}
+
+static void give_row(void *ctx, const struct hist_head *head, const struct hist_row *from)
+{
+	const struct rows_to *to = ctx;
+	struct ubp_trigger_hist hist = { .number = head->number,
+					 .n = head->n,
+					 .name = head->name,
+					 .dropped = head->dropped };
+	struct ubp_tally_row row = { 0 };
+
+	if (!from) {
+		to->fn(to->ctx, &hist, NULL);
+		return;
+	}
+	row.hits = from->hits;
+	for (; row.n_keys < from->n_keys && row.n_keys < UBP_TALLY_KEYS; row.n_keys++)
+		row.keys[row.n_keys] = key_of(&from->keys[row.n_keys]);
+	for (; row.n_values < from->n_sums && row.n_values < UBP_TALLY_VALUES; row.n_values++)
+		row.values[row.n_values] = key_of(&from->sums[row.n_values]);
+	to->fn(to->ctx, &hist, &row);
+}
+
+int ubp_trigger_hist_rows(struct ubp_session *s, const char *name, ubp_trigger_row_fn *fn,
+			  void *ctx)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	struct trigger_event *event = triggers ? triggers_find(triggers, name) : NULL;
+	struct rows_to to = { fn, ctx };
+	const struct tally *counted = NULL;
+	struct tally *own = NULL;
+	int rc = -ENOMEM;
+
+	if (!event)
+		return triggers ? -ENOENT : -ENOMEM;
+	if (look_counted(triggers, event, &counted, &own))
+		rc = trigger_hist_rows(event, counted, give_row, &to);
+	tally_free(own);
+	return rc;
 }
 
 static void read_synthetic(struct session_triggers *triggers, struct trigger_event *event,

@@ -168,7 +168,9 @@ typedef void hist_print_fn(struct trigger_set *set, const struct trigger *trigge
 hist_print_fn hist_print;
 /* The same as JSON. */
 hist_print_fn hist_json;
-/* With what was counted by its plan. */
+/* With what was counted by its plan: into the table, until hist_count_out() has it as it was, also after -ENOMEM. 0 or -ENOMEM. */
+int hist_count_in(struct hist *hist, const struct tally *counted, struct hist_map *ret_own);
+void hist_count_out(struct hist *hist, const struct hist_map *own);
 void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
 			const struct tally *counted, hist_print_fn *print,
 			struct sink_buf *out);

@@ -273,17 +273,27 @@ static int add_rows(struct hist *hist, const struct tally *counted)
 	return 0;
 }
 
+int hist_count_in(struct hist *hist, const struct tally *counted, struct hist_map *ret_own)
+{
+	*ret_own = hist->map;
+	hist->map = (struct hist_map){ .bits = ret_own->bits, .key_size = ret_own->key_size };
+	add_all(&hist->map, ret_own);
+	return add_rows(hist, counted);
+}
+
+void hist_count_out(struct hist *hist, const struct hist_map *own)
+{
+	hist_map_clear(&hist->map);
+	hist->map = *own;
+}
+
 void hist_print_counted(struct trigger_set *set, const struct trigger *trigger,
 			const struct tally *counted, hist_print_fn *print, struct sink_buf *out)
 {
-	struct hist *hist = trigger->hist;
-	struct hist_map own = hist->map;
+	struct hist_map own;
 
-	hist->map = (struct hist_map){ .bits = own.bits, .key_size = own.key_size };
-	add_all(&hist->map, &own);
-	if (add_rows(hist, counted) < 0)
+	if (hist_count_in(trigger->hist, counted, &own) < 0)
 		out->failed = -ENOMEM;
 	print(set, trigger, out);
-	hist_map_clear(&hist->map);
-	hist->map = own;
+	hist_count_out(trigger->hist, &own);
 }

@@ -156,6 +156,19 @@ def histogram():
         fail(f"histogram {point}")
 
 
+def triggers():
+    """Histograms of --trigger, too, and nothing else is written beside."""
+    run("--otlp", "triggered", "-e", f"p:t/greet {HELLO}:greet times={ARGS[1]}:s32", "--trigger", "hist:keys=times.log2:vals=times",
+        "-e", f"p:t/main {HELLO}:main", "--trigger", "hist:keys=common_pid.execname")
+    metrics = {m["name"]: m for message in lines_of("triggered") for _, m in schema.items(message)}
+    point = metrics["ubp_value"]["histogram"]["dataPoints"][0]
+    if point["count"] != "2" or point["sum"] != 3 or point["bucketCounts"][:3] != ["1", "1", "0"] or schema.attributes(point)["event"] != "greet":
+        fail(f"histogram of a trigger {point}")
+    count = metrics["ubp_count"]["sum"]["dataPoints"][0]
+    if count["asInt"] != "1" or not schema.attributes(count)["common_pid"].startswith("hello-"):
+        fail(f"count of a trigger {count}")
+
+
 def unsteady():
     """All that collectors do. (Where a connection ends that was used before, libcurl may ask once more by itself.)"""
     collector = Collector([None, 503, (429, {"Retry-After": "1"}), 502, 200, 504])
@@ -260,14 +273,14 @@ def decode():
     modules = os.environ.get("OTLP_MODULES")
     if not modules or not shutil.which("node"):
         return "no published schema (make check-hosts fetches it)"
-    for name, want in (("live", r"3 1 \d+"), ("one", "3 0 0"), ("counted", r"0 0 \d+")):
+    for name, want in (("live", r"3 1 \d+"), ("one", "3 0 0"), ("counted", r"0 0 \d+"), ("triggered", r"0 0 \d+")):
         result = subprocess.run(["node", os.path.join(HERE, "lib/otlp_decode.js"), name], capture_output=True, text=True, timeout=WAIT, check=False)
         if result.returncode or not re.fullmatch(want, result.stdout.strip()):
             fail(f"{name}: {result.stdout}{result.stderr}")
     return None
 
 
-for part in (to_file, histogram, unsteady, refused, flood):
+for part in (to_file, histogram, triggers, unsteady, refused, flood):
     part()
 left_out = [why for why in (secure(), decode()) if why]
 if left_out:

@@ -183,6 +183,11 @@ def counts():
     if value(m, "ubp_labels_left_out") < 2000 or "too many sets of labels" not in t.said():
         fail("that keys are left out is not told")
     t.end()
+    # A stack is its functions.
+    t = Traced("-s", "--count=ustack", f"p:t/called {TARGET}:called")
+    t.target.call(10, 1)
+    t.until(lambda m: sum(v for (name, labels), v in m.items() if name == "ubp_count_total" and dict(labels)["ustack"].endswith(";called")), 10)
+    t.end()
 
 
 def events():
@@ -210,6 +215,48 @@ def histograms():
     t = Traced("--sum=a", f"p:t/called {TARGET}:called a={ARG}:s64")
     t.target.call(10, -3)
     t.until(lambda m: [value(m, "ubp_" + n, arg="a") for n in ("sum", "min", "max")], [15, -3, 6])
+    t.end()
+
+
+def triggers():
+    """Histograms of --trigger: a key that is a range makes one, other keys are labels or counters; of several each has its number, and what events share is told once."""
+    probe = f"p:t/called {TARGET}:called a={ARG}:s64"
+    t = Traced("-e", probe, "--trigger", "hist:keys=a.log2:vals=a", "--trigger", "hist:keys=a.buckets=10,common_pid.execname", "--trigger", "hist:keys=a,a.hex:vals=a if a > 50")
+    t.target.call(100, 1)
+    t.until(lambda m: value(m, "ubp_value_count", arg="a", event="called", group="t", hist="1"), 100)
+    m = t.metrics()
+    comm = f"let_go-{t.target.p.pid}"
+    for name, labels, want in ([("ubp_value_bucket", {"hist": "1", "le": f"{1 << e}.0"}, n) for e, n in enumerate((1, 2, 4, 8, 16, 32, 64, 100))] +
+                               [("ubp_value_bucket", {"hist": "2", "le": f"{n}.0", "common_pid": comm, "width": "10"}, n) for n in range(9, 100, 10)] +
+                               [("ubp_value_sum", {"hist": "1"}, 5050), ("ubp_value_sum", {"hist": "2"}, None), ("ubp_count_total", {"hist": "3"}, 50),
+                                ("ubp_count_total", {"a": "70", "a_2": "70"}, 1), ("ubp_sum", {"arg": "a", "hist": "3"}, sum(range(51, 101))),
+                                ("ubp_count_dropped_total", {"hist": "3"}, 0), ("ubp_hits_total", {"event": "called"}, 100)]):
+        if value(m, name, **labels) != want:
+            fail(f"{name} {labels} is {value(m, name, **labels)}, not {want}")
+    # OpenMetrics has no count without a sum, the older form has.
+    if value(m, "ubp_value_count", hist="2") is not None or value(parse(*t.get("text/plain")), "ubp_value_count", hist="2") != 100:
+        fail("the count of a histogram without a sum")
+    t.end()
+    # Counted in the target, of more keys than there are labels for, with a table that has no room for all.
+    t = Traced("-e", probe, "--trigger", "hist:keys=a.log2,a:size=2048")
+    t.target.call(3000, 1)
+    t.until(lambda m: value(m, "ubp_count_dropped_total"), 3000 - 2048)
+    m = t.metrics()
+    if value(m, "ubp_value_bucket", le="+Inf") != 2048 or not value(m, "ubp_value_bucket", a="(other)", le="+Inf", event="(other)"):
+        fail("histograms by 2048 keys are not bounded, or not all is in them")
+    t.end()
+    t = Traced("-e", probe, "--trigger", "hist:keys=a.log2:name=both", "-e", f"r:t/back {TARGET}:called a=$retval:s64", "--trigger", "hist:keys=a.log2:name=both")
+    t.target.call(10, 5)
+    t.until(lambda m: value(m, "ubp_value_bucket", le="+Inf", hist="both"), 20)
+    if value(t.metrics(), "ubp_value_bucket", le="+Inf") != 20:
+        fail("a histogram that two events share is told of twice")
+    t.end()
+    # A time in ns is told in seconds.
+    t = Traced("-e", f"r:t/back {TARGET}:called d=$duration", "--trigger", "hist:keys=d.log2:vals=d")
+    t.target.call(10, 5)
+    t.until(lambda m: value(m, "ubp_duration_seconds_count", arg="d", event="back"), 10)
+    if not 0 < value(t.metrics(), "ubp_duration_seconds_sum") < WAIT:
+        fail("seconds")
     t.end()
 
 
@@ -285,10 +332,11 @@ def prometheus():
     if None in programs:
         return "no prometheus (make check-hosts fetches one)"
     both = [Traced("--hist=a", f"p:t/called {TARGET}:called a={ARG}:s64") for _ in range(2)]
-    text = both[0].get("text/plain")[0]
-    result = subprocess.run([programs[1], "check", "metrics"], input=text, capture_output=True, text=True, timeout=WAIT, check=False)
-    if result.returncode:
-        fail(f"promtool: {result.stdout}{result.stderr}")
+    both += [Traced("-e", f"p:t/again {TARGET}:called a={ARG}:s64", "--trigger", "hist:keys=a.log2,common_pid.execname:vals=a") for _ in range(2)]
+    for t in (both[0], both[3]):
+        result = subprocess.run([programs[1], "check", "metrics"], input=t.get("text/plain")[0], capture_output=True, text=True, timeout=WAIT, check=False)
+        if result.returncode:
+            fail(f"promtool: {result.stdout}{result.stderr}")
     with open("prom.yml", "w", encoding="utf-8") as f:
         targets = [f"127.0.0.1:{t.port}" for t in both]
         f.write(f"scrape_configs:\n- job_name: ubp\n  scrape_interval: 300ms\n  scrape_timeout: 300ms\n  static_configs:\n  - targets: {json.dumps(targets)}\n")
@@ -321,21 +369,24 @@ def query(port, text):
 
 
 def query_all(port, n):
-    """Half of 1 to 100 is in the bucket that ends at 64; both programs are asked, and both count the same."""
-    try:
-        half = query(port, "histogram_quantile(0.5, sum by (le, host) (rate(ubp_value_bucket[3s])))")
-        hits = query(port, "ubp_value_count")
-    except (OSError, KeyError):
-        return False
-    if len(hits) != 2 or len(half) != 1 or half[0]["value"][1] == "NaN":
-        return False
-    got = float(half[0]["value"][1])
-    if not 32 < got <= 64:
-        fail(f"half is {got}")
-    return all(int(h["value"][1]) <= (n + 1) * 100 for h in hits)
+    """Half of 1 to 100 is in the bucket that ends at 64; two programs are asked for each event, and all count the same."""
+    for event in ("called", "again"):
+        try:
+            half = query(port, f'histogram_quantile(0.5, sum by (le, host) (rate(ubp_value_bucket{{event="{event}"}}[3s])))')
+            hits = query(port, f'ubp_value_count{{event="{event}"}}')
+        except (OSError, KeyError):
+            return False
+        if len(hits) != 2 or len(half) != 1 or half[0]["value"][1] == "NaN":
+            return False
+        got = float(half[0]["value"][1])
+        if not 32 < got <= 64:
+            fail(f"half of {event} is {got}")
+        if not all(int(h["value"][1]) <= (n + 1) * 100 for h in hits):
+            return False
+    return True
 
 
-for part in (counts, events, histograms, bad_addresses, hostile):
+for part in (counts, events, histograms, triggers, bad_addresses, hostile):
     part()
 why_not = prometheus()
 if why_not:
