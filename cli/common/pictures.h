@@ -34,9 +34,9 @@ bool pictures_ends_with(const char *name, const char *end);
 /* Stacks are what a flame graph is made of, unless there are returns: then it is of calls. */
 bool pictures_want_stacks(const struct trace_options *o);
 
-/* Zero-initialise. Before the start: files are opened. CLI_OK, or said why not. */
+/* Zero-initialise. Before the start: files are opened, which must not be that of @lines. CLI_OK, or said why not. */
 int pictures_begin(struct pictures *pictures, struct ubp_session *session,
-		   const struct picture_options *o);
+		   const struct picture_options *o, const struct output *lines);
 void pictures_event(struct pictures *pictures, const struct ubp_event *event);
 /* Nothing comes any more: they are written. CLI_OK, or said what went wrong. */
 int pictures_end(struct pictures *pictures);

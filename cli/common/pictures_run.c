@@ -5,6 +5,8 @@
 
 #include "cli/common/pictures.h"
 
+#include <sys/stat.h>
+
 #include "cli/common/message.h"
 #include "engine/base/err.h"
 
@@ -26,8 +28,32 @@ static int begin_one(struct pictures *p, struct ubp_session *session, const char
 	return CLI_OK;
 }
 
+/* The same regular file, by whatever name. */
+static bool are_one(const struct output *a, const struct output *b)
+{
+	struct stat x, y;
+
+	return fstat(a->fd, &x) == 0 && fstat(b->fd, &y) == 0 && S_ISREG(x.st_mode) &&
+	       x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+/* What is written into one file twice would be neither the one nor the other. */
+static int check_apart(const struct pictures *p, const struct output *lines)
+{
+	for (unsigned i = 0; i < p->n; i++) {
+		if (are_one(&p->outs[i], lines))
+			return cli_usage_error("a picture and the lines (-o) would be in one "
+					       "file: %s",
+					       p->outs[i].name);
+		if (i && are_one(&p->outs[0], &p->outs[i]))
+			return cli_usage_error("--flame and --heat would be in one file: %s",
+					       p->outs[i].name);
+	}
+	return CLI_OK;
+}
+
 int pictures_begin(struct pictures *p, struct ubp_session *session,
-		   const struct picture_options *o)
+		   const struct picture_options *o, const struct output *lines)
 {
 	int status = CLI_OK;
 
@@ -35,7 +61,7 @@ int pictures_begin(struct pictures *p, struct ubp_session *session,
 		status = begin_one(p, session, o->flame, "flame");
 	if (status == CLI_OK && o->heat)
 		status = begin_one(p, session, o->heat, "heat");
-	return status;
+	return status == CLI_OK ? check_apart(p, lines) : status;
 }
 
 void pictures_event(struct pictures *p, const struct ubp_event *event)

@@ -557,7 +557,8 @@ static int run_to(struct run *run)
 	if (ubp_sink_new(run->session, &how, &run->sink, &err) < 0)
 		status = cli_error_record(&err);
 	else
-		status = pictures_begin(&run->pictures, run->session, &run->opt->to.pictures);
+		status = pictures_begin(&run->pictures, run->session, &run->opt->to.pictures,
+					&run->out);
 	if (status == CLI_OK)
 		status = run_session(run);
 	output_close(&run->out);

@@ -107,6 +107,13 @@ static void add_args(const struct chrome *c, struct sink_buf *to, const char *ke
 	sink_buf_add(to, ",", 1);
 }
 
+/* Where hits are sampled (struct sink). No viewer counts by it, but who reads it can. */
+static void add_weight(struct sink_buf *to, uint64_t weight)
+{
+	if (weight)
+		sink_buf_printf(to, "\"weight\":%" PRIu64 ",", weight);
+}
+
 static const char *state_of(const struct call *call)
 {
 	if (call->end == CALL_LEFT)
@@ -130,6 +137,7 @@ static void on_call(void *ctx, const struct call *call)
 	sink_buf_add_text(to, ",\"args\":{");
 	add_args(c, to, "call", call->entry_probe, call->entry);
 	add_args(c, to, "return", call->return_probe, call->ret);
+	add_weight(to, call->ret ? c->sink.weight : 0);
 	add_number(to, "\"id\":", (int64_t)call->id);
 	sink_buf_add_text(to, ",\"state\":\"");
 	sink_buf_add_text(to, state_of(call));
@@ -158,6 +166,7 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 	add_ids(c, to, record->pid, record->tid);
 	sink_buf_add_text(to, ",\"s\":\"t\",\"args\":{");
 	add_args(c, to, "args", probe, record);
+	add_weight(to, sink->weight);
 	sink_buf_printf(to, "\"cpu\":%u}}", record->cpu);
 }
 

@@ -30,7 +30,7 @@ struct ctf {
 	struct sink sink;
 	struct sink_buf packet; /* events that wait */
 	struct sink_buf metadata;
-	struct map ids; /* by probe: id + 1 */
+	struct map ids; /* by probe, + 1 where its events have weights: the id */
 	uint32_t n_ids;
 	uint64_t first_ns, last_ns, lost;
 	bool has_host; /* events tell theirs */
@@ -63,20 +63,21 @@ static void end_packet(struct ctf *ctf, struct sink_buf *to)
 	ctf->is_lost = false;
 }
 
-/* 0: memory is short. */
+/* Events with and without a weight are of two kinds. 0: memory is short. */
 static uint32_t id_of(struct ctf *ctf, const struct spec_probe *probe)
 {
-	uint32_t id = (uint32_t)(uintptr_t)map_get(&ctf->ids, (uintptr_t)probe);
+	uintptr_t kind = (uintptr_t)probe + (ctf->sink.weight != 0);
+	uint32_t id = (uint32_t)(uintptr_t)map_get(&ctf->ids, kind);
 
 	if (id)
 		return id;
-	if (map_put(&ctf->ids, (uintptr_t)probe, (void *)(uintptr_t)(ctf->n_ids + 1)) < 0)
+	if (map_put(&ctf->ids, kind, (void *)(uintptr_t)(ctf->n_ids + 1)) < 0)
 		return 0;
 	if (!ctf->n_ids) {
 		ctf->has_host = ctf->sink.host != NULL;
 		ctf_metadata_begin(&ctf->metadata, ctf->has_host);
 	}
-	ctf_metadata_event(&ctf->metadata, ++ctf->n_ids, probe);
+	ctf_metadata_event(&ctf->metadata, ++ctf->n_ids, probe, ctf->sink.weight != 0);
 	return ctf->n_ids;
 }
 
@@ -167,6 +168,8 @@ static void add_context(struct ctf *ctf, uint32_t id, const struct event_record 
 
 		sink_buf_add(&ctf->packet, &entry, sizeof(entry));
 	}
+	if (ctf->sink.weight)
+		sink_buf_add(&ctf->packet, &ctf->sink.weight, sizeof(ctf->sink.weight));
 }
 
 /* --- as a way to print ------------------------------------------------------------------------ */

@@ -128,13 +128,17 @@ static void add_quoted(struct sink_buf *to, const char *text)
 	}
 }
 
-void ctf_metadata_event(struct sink_buf *to, uint32_t id, const struct spec_probe *probe)
+void ctf_metadata_event(struct sink_buf *to, uint32_t id, const struct spec_probe *probe,
+			bool has_weight)
 {
 	sink_buf_add_text(to, "\nevent {\n\tname = \"");
 	add_quoted(to, probe->group);
 	sink_buf_add_text(to, ":");
 	add_quoted(to, probe->event);
-	sink_buf_printf(to, "\";\n\tid = %" PRIu32 ";\n\tfields := struct {\n", id);
+	sink_buf_printf(to, "\";\n\tid = %" PRIu32 ";\n", id);
+	if (has_weight)
+		sink_buf_add_text(to, "\tcontext := struct {\n\t\tuint64_t _weight;\n\t};\n");
+	sink_buf_add_text(to, "\tfields := struct {\n");
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 

@@ -266,7 +266,8 @@ static void on_call(void *ctx, const struct call *call)
 	if (any)
 		see(p, any);
 	before = p->spans.len;
-	otlp_span(begin_item(o, &p->spans), &o->host->ids, call, tree, o->sink.opt.resolver);
+	otlp_span(begin_item(o, &p->spans), &o->host->ids, call, tree, o->sink.opt.resolver,
+		  call->ret ? o->sink.weight : 0);
 	o->bytes += p->spans.len - before;
 	give_full(o, o->to);
 }

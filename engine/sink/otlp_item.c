@@ -205,7 +205,7 @@ static const char *odd_end(const struct call *call)
 }
 
 void otlp_span(struct sink_buf *to, const struct otlp_ids *ids, const struct call *call,
-	       uint64_t trace, const struct sink_resolver *resolver)
+	       uint64_t trace, const struct sink_resolver *resolver, uint64_t weight)
 {
 	const struct event_record *any = call->entry ? call->entry : call->ret;
 	const char *name = call->function->name, *odd = odd_end(call);
@@ -225,6 +225,10 @@ void otlp_span(struct sink_buf *to, const struct otlp_ids *ids, const struct cal
 	add_args(to, "arg.", call->entry_probe, call->entry);
 	add_args(to, "ret.", call->return_probe, call->ret);
 	add_stack(to, any, resolver);
+	if (weight) {
+		sink_buf_add(to, ",", 1);
+		otlp_number(to, "ubp.weight", (int64_t)weight);
+	}
 	if (odd) {
 		sink_buf_add(to, ",", 1);
 		otlp_text(to, "ubp.end", odd, strlen(odd));

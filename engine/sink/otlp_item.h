@@ -18,9 +18,9 @@ struct otlp_ids {
 	int64_t real_less_clock_ns; /* to be added to a record's time */
 };
 
-/* @trace: which tree of calls of its thread it is in. */
+/* @trace: which tree of calls of its thread it is in; @weight: see struct sink. */
 void otlp_span(struct sink_buf *to, const struct otlp_ids *ids, const struct call *call,
-	       uint64_t trace, const struct sink_resolver *resolver);
+	       uint64_t trace, const struct sink_resolver *resolver, uint64_t weight);
 
 /* An event that is no part of a call; @weight: see struct sink. */
 void otlp_log(struct sink_buf *to, const struct otlp_ids *ids, const struct spec_probe *probe,

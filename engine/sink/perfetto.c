@@ -27,11 +27,13 @@
 #define PROCESS_TRACK (UINT64_C(2) << 62)
 #define COUNTER_TRACK (UINT64_C(1) << 62)
 
+#define MORE_NOTES   2 /* beside the args: what is odd about a call, its weight */
 #define ELEMENTS_MAX ((size_t)SPEC_ARGS_MAX * SPEC_ARRAY_MAX)
 
 /* What a packet points to, while it is put together. */
 struct parts {
-	Perfetto__DebugAnnotation notes[SPEC_ARGS_MAX + 1], *note_list[SPEC_ARGS_MAX + 1];
+	Perfetto__DebugAnnotation notes[SPEC_ARGS_MAX + MORE_NOTES],
+		*note_list[SPEC_ARGS_MAX + MORE_NOTES];
 	Perfetto__DebugAnnotation elements[ELEMENTS_MAX], *element_list[ELEMENTS_MAX];
 	size_t n_elements;
 	Perfetto__Callstack callstack;
@@ -293,16 +295,35 @@ static void set_args(struct parts *k, Perfetto__TrackEvent *event,
 	event->debug_annotations = k->note_list;
 }
 
-/* One more annotation, which tells what is odd about a call. */
-static void set_state(struct parts *k, Perfetto__TrackEvent *event, const char *state)
+/* One more annotation, of our own. */
+static Perfetto__DebugAnnotation *add_note(struct parts *k, Perfetto__TrackEvent *event,
+					   const char *name)
 {
 	Perfetto__DebugAnnotation *note = &k->notes[event->n_debug_annotations];
 
 	perfetto__debug_annotation__init(note);
-	note->name = (char *)"ubp.state";
-	note->string_value = (char *)state;
+	note->name = (char *)name;
 	k->note_list[event->n_debug_annotations++] = note;
 	event->debug_annotations = k->note_list;
+	return note;
+}
+
+/* What is odd about a call. */
+static void set_state(struct parts *k, Perfetto__TrackEvent *event, const char *state)
+{
+	add_note(k, event, "ubp.state")->string_value = (char *)state;
+}
+
+/* Where hits are sampled (struct sink); 0: they are not. */
+static void set_weight(struct parts *k, Perfetto__TrackEvent *event, uint64_t weight)
+{
+	Perfetto__DebugAnnotation *note;
+
+	if (!weight)
+		return;
+	note = add_note(k, event, "ubp.weight");
+	note->has_uint_value = 1;
+	note->uint_value = weight;
 }
 
 /* --- stacks ------------------------------------------------------------------------------------ */
@@ -388,6 +409,9 @@ static void add_named(struct perfetto *p, Perfetto__TrackEvent__Type type, const
 	event.n_categories = 1;
 	event.categories = &category;
 	set_args(p->parts, &event, probe, record);
+	/* A call has that of its return, at its end. */
+	if (type == PERFETTO__TRACK_EVENT__TYPE__TYPE_INSTANT)
+		set_weight(p->parts, &event, p->sink.weight);
 	set_stack(p, &event, record);
 	add_event(p->to, &event, type, thread_track(p, record->pid, record->tid), time);
 	forget_parts(p->parts);
@@ -424,6 +448,7 @@ static void on_call(void *ctx, const struct call *call)
 	}
 	if (call->ret) {
 		set_args(p->parts, &end, call->return_probe, call->ret);
+		set_weight(p->parts, &end, p->sink.weight);
 		if (!call->entry)
 			set_stack(p, &end, call->ret);
 	}

@@ -41,7 +41,6 @@ usage 'no stack is printed of hits that are counted; --count=ustack counts by st
 usage '-n is for events: it excludes --allocates' -n 3 -e 'r:libc:malloc p=$retval' --allocates=p
 usage '--csv is for events: it excludes --allocates' --csv -e 'r:libc:malloc p=$retval' --allocates=p
 usage 'a heap profile is no metric yet: --otlp excludes --allocates' --otlp x -e 'r:libc:malloc p=$retval' --allocates=p
-usage 'a histogram of --trigger is no metric yet: --otlp has those of --count, --hist and --sum' --otlp x -e p:libc:getenv --trigger hist:keys=common_pid
 usage '--snapshot-after is for --trigger snapshot' --snapshot-after 5 p:libc:getenv
 usage '--every is for --count, --hist and --sum' --every 1 p:libc:getenv
 usage "--every takes seconds, not 'x'" --count --every x p:libc:getenv
@@ -50,7 +49,6 @@ usage '-n is for events: it excludes --count, --hist and --sum' -n 1 --count p:l
 usage 'hits that are counted are no events: --trigger excludes --count, --hist and --sum' --count -e p:libc:getenv --trigger traceoff
 usage "--prometheus takes PORT, ADDR:PORT or [ADDR6]:PORT, not 'host:80'" --prometheus host:80 p:libc:getenv
 usage '--prometheus is for tracing: it excludes -v, --check, --definition and --explain' --prometheus 80 --check p:libc:getenv
-usage 'a histogram of --trigger is no metric yet: --prometheus has those of --count, --hist and --sum' --prometheus 80 p:libc:getenv --trigger hist:keys=common_pid
 usage 'histograms are text or --json: --trigger hist excludes --csv' --csv -e p:libc:getenv --trigger hist:keys=common_pid
 usage '--otlp says where events go: it excludes -o' --otlp x -o y p:libc:getenv
 usage '--otlp says where events go: it excludes --record' --otlp x --record y p:libc:getenv

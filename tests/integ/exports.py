@@ -457,6 +457,39 @@ def hosts():
         same("hosts: ctf", re.findall(r'host = "(\w+)"', run("babeltrace2", "hosts.ctf").stdout), ["one"] * 6 + ["two"] * 6)
 
 
+def sampled():
+    """Weights of samples are in all forms that have room for them: of 300 hits one in 7, and of 300 bytes one in 50."""
+    program = f"{FIXTURES}/threads"
+    for how in ("7", "i:50"):
+        record("--lossless", "--sample", how, "-e", f"p:tick {program}:tick i=%si:s64", "--", program, "1", "300")
+        weights = [e["weight"] for e in read_events()]
+        if not weights or max(weights) < 7:
+            fail(f"--sample {how}: {weights}")
+        trace = json.loads(report("--chrome").stdout)["traceEvents"]
+        same(f"chrome: weights of {how}", [e["args"]["weight"] for e in trace if e["ph"] == "i"], weights)
+        if has("protoc"):
+            report("--perfetto", "-o", "sampled.pb")
+            with open("sampled.pb", "rb") as f:
+                text = run("protoc", f"--proto_path={SRC}/engine/sink", "--decode=perfetto.Trace", "perfetto.proto", stdin=f).stdout
+            notes = [n for p in parse_text_proto(text)["packet"] for e in p["track_event"] for n in e["debug_annotations"] if n["name"][0] == "ubp.weight"]
+            same(f"perfetto: weights of {how}", [note_value(n) for n in notes], weights)
+        if has("babeltrace2"):
+            shutil.rmtree("sampled.ctf", ignore_errors=True)
+            report("--ctf", "-o", "sampled.ctf")
+            same(f"ctf: weights of {how}", [int(n) for n in re.findall(r"weight = (\d+)", run("babeltrace2", "sampled.ctf").stdout)], weights)
+        report("--otlp", "sampled.otlp")
+        with open("sampled.otlp", encoding="utf-8") as f:
+            logs = [r for line in f for s in json.loads(line).get("resourceLogs", ()) for sc in s["scopeLogs"] for r in sc["logRecords"]]
+        same(f"otlp: weights of {how}", [int(a["value"]["intValue"]) for r in logs for a in r["attributes"] if a["key"] == "ubp.weight"], weights)
+    # A call has that of its return.
+    record("--lossless", "--sample", "2", "-e", f"r:back {program}:tick d=$duration", "--", program, "1", "20")
+    trace = json.loads(report("--chrome").stdout)["traceEvents"]
+    same("chrome: weights of calls", [e["args"]["weight"] for e in trace if e["ph"] == "X"], [2] * 10)
+    report("--otlp", "sampled.otlp")
+    with open("sampled.otlp", encoding="utf-8") as f:
+        same("otlp: weights of calls", f.read().count('"ubp.weight","value":{"intValue":"2"'), 10)
+
+
 def live():
     """The same forms while tracing."""
     arg = f"{FIXTURES}/args_int"
@@ -472,6 +505,7 @@ def live():
         same("live: chrome", [e["args"]["call"]["w"] for e in json.load(f)["traceEvents"] if e["ph"] == "X"], [3, 5, -7])
     run(UPROBE, "--record=sampled.ubp", "--sample", "2", *probes, "--", arg)
     same("live: stats of sampled calls", json.loads(run(REPORT, "--stats", "--json", "sampled.ubp").stdout)["functions"][0]["calls"], 2)
+    sampled()
     if has("protoc"):
         with open("live.perfetto", "rb") as f:
             same("live: perfetto", run("protoc", "--decode_raw", stdin=f).stdout.count('23: "area"'), 3)

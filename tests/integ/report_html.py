@@ -82,6 +82,16 @@ def live():
     for option, other in (("--flame", "x.png"), ("--heat", "x"), ("--flame", ".svg")):
         if "ends in .svg or .html" not in run(UPROBE, option, other, f"p:tick {program}:tick", "--", program, status=2).stderr:
             fail(f"{option} {other}")
+    # One file for two, by two names; what was in it stays. A device takes both.
+    shutil.copy("flame.svg", "kept.svg")
+    os.link("kept.svg", "other.svg")
+    for options, why in ((("--flame", "kept.svg", "--heat", "./other.svg"), "--flame and --heat would be in one file: ./other.svg"),
+                         (("-o", "kept.svg", "--heat", "other.svg"), "a picture and the lines (-o) would be in one file: other.svg")):
+        if why not in run(UPROBE, *options, f"p:tick {program}:tick", "--", program, "1", "1", status=2).stderr:
+            fail(f"{options}")
+    with open("flame.svg", encoding="utf-8") as one, open("kept.svg", encoding="utf-8") as other:
+        if one.read() != other.read():
+            fail("a file that was refused has changed")
     run(UPROBE, "--flame", "/nonexistent/x.svg", f"p:tick {program}:tick", "--", program, status=1)
 
 
