@@ -189,6 +189,17 @@ def unsteady():
     check_spans(collector.spans())
 
 
+def until_takes_signals(process):
+    """Before that SIGTERM would end it without a word."""
+    end = time.monotonic() + WAIT
+    while process.poll() is None and time.monotonic() < end:
+        with open(f"/proc/{process.pid}/status", encoding="ascii") as f:
+            if int(re.search(r"SigBlk:\s*(\w+)", f.read())[1], 16) >> (signal.SIGTERM - 1) & 1:
+                return
+        time.sleep(0.05)
+    fail(f"it never took signals: {process.returncode}")
+
+
 def refused():
     for answers, partial, what in (([400] * 9, None, "the answer is 400"), ([302] * 9, None, "the answer is 302"),
                                    ([], {"rejectedSpans": "2", "errorMessage": "no room"}, "refused 2: no room")):
@@ -207,7 +218,7 @@ def refused():
     traced = subprocess.Popen([tracer.UPROBE, "--otlp", "http://127.0.0.1:1", *CALLS, "--", HELLO, "you"], stdin=subprocess.PIPE,
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
     traced.stdin.close()
-    time.sleep(1)
+    until_takes_signals(traced)
     while traced.poll() is None:
         traced.send_signal(signal.SIGTERM)
         time.sleep(0.2)
