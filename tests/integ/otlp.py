@@ -122,7 +122,7 @@ def check_spans(found, host=True):
             fail(f"{key}: {args}")
         if not int(outer["startTimeUnixNano"]) <= int(span["startTimeUnixNano"]) <= int(span["endTimeUnixNano"]) <= int(outer["endTimeUnixNano"]):
             fail(f"{key}: times")
-        if abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()) > WAIT:
+        if abs(int(span["startTimeUnixNano"]) / 1e9 - time.time()) > 3600:
             fail(f"{key}: not now")
 
 
