@@ -14,6 +14,7 @@
  *   while (!ubp_is_done(s) && poll(...ubp_fd(s)...) >= 0)
  *           ubp_dispatch(s, on_event, ctx, &err);
  *   ubp_stop(s);
+ *   ubp_drain(s, on_event, ctx, &err);
  *   ubp_session_free(s);
  *
  * All functions are called from one thread, the caller's; callbacks run inside
@@ -51,6 +52,13 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
+
+#define UBP_VERSION "0.1"
+/* What libubp.so's name ends in, too: a program that was built with another one has to be built anew. */
+#define UBP_API_VERSION 1
+/* UBP_API_VERSION of the library that is there. */
+unsigned ubp_version(void);
 
 struct ubp_session;
 struct ubp_event; /* one hit; valid during the callback only: ubp_event.h */
@@ -83,7 +91,9 @@ struct ubp_debug_options {
 			      * there is none in it, of the only file that is probed */
 };
 
+/* To begin with UBP_OPTIONS_INIT, which sets .size. All that is not set then has its default. */
 struct ubp_options {
+	size_t size; /* of this structure, as the caller knows it: a library that knows more has defaults for the rest */
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
 	pid_t tid; /* ... or only this thread; 0: no choice */
@@ -148,18 +158,20 @@ struct ubp_options {
 #ifdef __cplusplus
 #define UBP_OPTIONS_INIT                                                                       \
 	{                                                                                      \
+		sizeof(struct ubp_options)                                                     \
 	}
 #else
 #define UBP_OPTIONS_INIT                                                                       \
 	{                                                                                      \
-		.mode = UBP_MODE_AUTO                                                          \
+		.size = sizeof(struct ubp_options)                                             \
 	}
 #endif
 
 /*
  * A session, to be freed with ubp_session_free(). Strings and lists of @opt stay the caller's and
  * must last as long as the session, but for .pids. Errors: -ESRCH: no such process or thread;
- * -EPERM, -EACCES: it may not be traced; -EINVAL: an option that makes no sense.
+ * -EPERM, -EACCES: it may not be traced; -EINVAL: an option that makes no sense, or .size is none; -E2BIG: an option is set that this
+ * library does not know.
  */
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err);
@@ -229,7 +241,7 @@ const char *ubp_probe_sample(struct ubp_session *session, size_t i);
 const char *ubp_explain_tracing(struct ubp_session *session, const char **ret_perhaps);
 
 /*
- * Attach and plant. Raises the soft limit of descriptors to the hard one: each
+ * Attach and plant. Once for each session: -EBUSY behind that, whatever came of it. Raises the soft limit of descriptors to the hard one: each
  * process takes one. On failure nothing is left planted and the session can only
  * be freed. Without pids and command: every process that maps a probed file, and
  * those that start later; none yet is no error.
@@ -266,15 +278,22 @@ bool ubp_probe_is_enabled(const struct ubp_session *session, size_t i);
  * has become true. */
 int ubp_fd(const struct ubp_session *session);
 
-typedef void ubp_event_fn(void *ctx, const struct ubp_event *event);
+/* Not 0: no more of them, until the next call. This one has been delivered. */
+typedef int ubp_event_fn(void *ctx, const struct ubp_event *event);
 
 /*
  * Deliver waiting records, oldest first, to @fn: what waits at the time of the
  * call, so that it ends however fast new ones come. Does not block. Returns the
  * number delivered, or a negative errno if tracing has failed. Of very many some
- * may be left for the next call, with ubp_fd() readable.
+ * may be left for the next call, with ubp_fd() readable; so are those behind an event at which @fn did not return 0.
  */
 int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struct ubp_err *err);
+
+/*
+ * The same until nothing is left, however many calls that would be: behind ubp_stop() all that was recorded. While the session
+ * runs, events that are recorded faster than @fn takes them keep it from ending.
+ */
+int64_t ubp_drain(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struct ubp_err *err);
 
 /* Nothing more can come: the command, or all of .pids, have ended. */
 bool ubp_is_done(const struct ubp_session *session);
@@ -300,6 +319,7 @@ void ubp_stop(struct ubp_session *session);
  */
 bool ubp_has_failed(const struct ubp_session *session);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

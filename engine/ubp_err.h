@@ -20,6 +20,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define UBP_ERR_TEXT_MAX 768
 
@@ -38,6 +39,7 @@ struct ubp_err {
 /* Forget what was recorded. A record must be reset before its first use. */
 void ubp_err_reset(struct ubp_err *err);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

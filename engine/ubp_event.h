@@ -6,6 +6,7 @@
 #ifndef UBP_EVENT_H
 #define UBP_EVENT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* Made by a trigger: ubp_trigger.h. */
 #define UBP_EVENT_SYNTHETIC (-2)
@@ -47,10 +49,53 @@ uint64_t ubp_event_weight(const struct ubp_event *event);
  */
 const char *ubp_event_line(const struct ubp_event *event, size_t *ret_len);
 
+/* How many arguments it has. */
+size_t ubp_event_n_args(const struct ubp_event *event);
 /* Name and value of argument @i as printed, the value escaped as above; NULL when there is none such. */
 const char *ubp_event_arg_name(const struct ubp_event *event, size_t i);
 const char *ubp_event_arg_text(const struct ubp_event *event, size_t i);
 
+enum ubp_type {
+	UBP_UNSIGNED, /* .as.u */
+	UBP_SIGNED,   /* .as.i */
+	UBP_FLOAT,    /* .as.f */
+	UBP_CHAR,     /* .as.u: one byte */
+	UBP_STRING,   /* .as.s */
+	UBP_FAULT,    /* a string whose memory could not be read */
+};
+
+struct ubp_value {
+	enum ubp_type type;
+	bool is_hex;   /* it is printed in hexadecimal digits */
+	unsigned size; /* bytes of the argument's type, 1, 2, 4 or 8; of strings 0 */
+	size_t n;      /* elements of an array; 0: it is none */
+	union {
+		uint64_t u;
+		int64_t i;
+		double f;
+		const char *s; /* .len bytes, raw, without an end; part of the event */
+	} as;
+	size_t len; /* of .as.s */
+};
+
+/*
+ * The value of argument @i, of an array its element @element (from 0; of what is no array 0). False: there is none such. Numbers whose memory
+ * could not be read are 0, as in the kernel's records; bytes of a number that could be read are kept.
+ */
+bool ubp_event_arg(const struct ubp_event *event, size_t i, size_t element,
+		   struct ubp_value *ret_value);
+
+/* Return addresses of its stack, innermost first: up to @most of them to @ret_addr. Returns how many it has. */
+size_t ubp_event_stack(const struct ubp_event *event, uint64_t *ret_addr, size_t most);
+
+/*
+ * A copy that stays when the callback returns; NULL: memory is short. All that can be asked of an event can be asked of it,
+ * by the thread that dispatches, until the session (or recording) is freed. Free it with ubp_event_free() before that.
+ */
+struct ubp_event *ubp_event_copy(const struct ubp_event *event);
+/* NULL is fine. */
+void ubp_event_free(struct ubp_event *copy);
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* What a listing is about. Zero-initialise. */
 struct ubp_target {
@@ -107,6 +108,7 @@ int ubp_coverage(const char *target, bool insns, struct ubp_coverage *ret_covera
 /* What why[@i] counts, a few words; NULL: nothing. */
 const char *ubp_coverage_why(unsigned i);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

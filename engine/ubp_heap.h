@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ubp_heap_row {
 	const char *
@@ -51,6 +52,7 @@ bool ubp_heap_is_short(const struct ubp_session *session);
 const char *ubp_heap_json(struct ubp_session *session, const struct ubp_heap_row *row,
 			  size_t *ret_len);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

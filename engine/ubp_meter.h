@@ -22,6 +22,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ubp_meter;
 
@@ -49,6 +50,7 @@ void ubp_meter_row(const struct ubp_meter *meter, size_t i, struct ubp_meter_row
 /* Events that were lost so far. */
 uint64_t ubp_meter_lost(const struct ubp_meter *meter);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

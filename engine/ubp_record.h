@@ -21,6 +21,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ubp_record_options {
 	/*
@@ -60,6 +61,7 @@ int ubp_record_end(struct ubp_session *session, struct ubp_err *err);
 uint64_t ubp_record_count(const struct ubp_session *session, uint64_t *ret_bytes);
 bool ubp_record_is_full(const struct ubp_session *session);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

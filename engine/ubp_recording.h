@@ -24,6 +24,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ubp_recording;
 
@@ -50,7 +51,7 @@ int ubp_recording_open_all(const char *const *paths, size_t n,
 void ubp_recording_free(struct ubp_recording *recording); /* NULL is fine */
 
 /*
- * Hand out up to @most events, in order of time. Returns how many there were: 0 at the end. -ENOMEM, -EIO. All functions of ubp_event.h may
+ * Hand out up to @most events, in order of time; fewer if @fn does not return 0. Returns how many there were: 0 at the end. -ENOMEM, -EIO. All functions of ubp_event.h may
  * be asked of them, while the function runs.
  */
 int ubp_recording_read(struct ubp_recording *recording, ubp_event_fn *fn, void *ctx, int most,
@@ -118,6 +119,7 @@ struct ubp_recording_damage {
 void ubp_recording_damage(const struct ubp_recording *recording,
 			  struct ubp_recording_damage *ret_damage);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -23,6 +23,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 struct ubp_sink_form {
 	const char *
@@ -87,6 +88,7 @@ uint64_t ubp_sink_untold(const struct ubp_sink *sink);
 /* Memory was short: what was given is not all. */
 bool ubp_sink_is_short(const struct ubp_sink *sink);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -15,6 +15,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /* How many reasons there are for which a thread may be stopped at a hit. */
 #define UBP_STOPS 8
@@ -112,6 +113,7 @@ struct ubp_stats {
 /* Of the whole session; may be asked at any time, as ubp_probe_stats(). */
 void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -14,6 +14,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 #define UBP_TALLY_KEYS   3
 #define UBP_TALLY_VALUES 3
@@ -80,6 +81,7 @@ const char *ubp_tally_json(struct ubp_session *session, const struct ubp_tally_r
 /* How probe @i's hits will be counted, as far as files and its plan tell. Valid until the next call; NULL: they are not. */
 const char *ubp_tally_explain(struct ubp_session *session, size_t i);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

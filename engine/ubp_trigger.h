@@ -32,6 +32,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * Add a trigger, or remove it ("!" in front), or control a histogram (":pause", ":continue", ":clear"). Errors have the kernel's errno, and its
@@ -99,6 +100,7 @@ int ubp_synthetic_add(struct ubp_session *session, const char *text, struct ubp_
 /* All synthetic events, a line each. */
 const char *ubp_synthetic_list(struct ubp_session *session, size_t *ret_len);
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -11,6 +11,7 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+#pragma GCC visibility push(default)
 
 /*
  * Whenever .fd is readable, .is_over is asked, on the caller's thread: when it says so, what takes long is given up.
@@ -21,6 +22,7 @@ struct ubp_until {
 	void *ctx;
 };
 
+#pragma GCC visibility pop
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,7 @@
 
 #include "cli/bench/report.h"
 #include "cli/common/message.h"
+#include "engine/ubp.h"
 #include "engine/base/escape.h"
 #include "engine/ubp_files.h"
 

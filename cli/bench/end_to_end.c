@@ -20,6 +20,7 @@
 #include "cli/bench/report.h"
 #include "cli/bench/work.h"
 #include "cli/common/message.h"
+#include "engine/ubp.h"
 #include "engine/base/err.h"
 
 struct end_to_end {

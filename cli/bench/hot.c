@@ -14,6 +14,7 @@
 #include "cli/bench/report.h"
 #include "cli/bench/session.h"
 #include "cli/common/message.h"
+#include "engine/ubp.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
 #include "engine/base/vec.h"

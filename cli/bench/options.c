@@ -10,6 +10,7 @@
 
 #include "cli/common/message.h"
 #include "cli/common/option.h"
+#include "engine/ubp.h"
 #include "engine/base/vec.h"
 
 #define DEFAULT_ROUNDS 7

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "cli/common/message.h"
+#include "engine/ubp.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
 

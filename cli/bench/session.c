@@ -50,18 +50,19 @@ void bench_session_close(struct bench_session *s)
 	s->session = NULL;
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct bench_session *s = ctx;
 	size_t len = 0;
 
 	if (ubp_event_probe(event) < 0) {
 		s->lost += ubp_event_lost(event);
-		return;
+		return 0;
 	}
 	s->taken++;
 	if (s->format && ubp_event_line(event, &len))
 		s->n_bytes += len;
+	return 0;
 }
 
 static uint64_t histogram_hits(const char *hist)

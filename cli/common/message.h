@@ -13,8 +13,6 @@
 
 struct ubp_err;
 
-#define UBP_VERSION "0.1"
-
 enum cli_status {
 	CLI_OK,     /* done */
 	CLI_FAILED, /* could not; a message said why */

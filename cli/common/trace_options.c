@@ -17,6 +17,7 @@
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
+#include "engine/ubp.h"
 #include "engine/base/vec.h"
 
 #define FRAMES_MAX 127

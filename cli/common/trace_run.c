@@ -139,14 +139,14 @@ static void tell_untold(struct run *run)
 	cli_warn(NULL, text);
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct run *run = ctx;
 	const char *line;
 	size_t len;
 
 	if (run->opt->ends.count && run->n_events == run->opt->ends.count)
-		return;
+		return 0;
 	if (ubp_event_probe(event) != -1)
 		run->n_events++;
 	pictures_event(&run->pictures, event);
@@ -154,17 +154,18 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	if (run->tui)
 		tui_event(run->tui, event);
 	if (run->out.error || run->tui)
-		return;
+		return 0;
 	line = ubp_sink_event(run->sink, event, &len);
 	if (len && tally_make_way(&run->tally, &run->out))
 		run->tally_is_away = true;
 	if (run->out.hold && run->out.len + len > HOLD_BYTES) {
 		run->n_dropped += ubp_event_probe(event) != -1 ? 1 : ubp_event_lost(event);
-		return;
+		return 0;
 	}
 	hosts_text(&run->hosts, line, len);
 	if (output_pending(&run->out) >= BATCH_BYTES)
 		(void)output_flush(&run->out);
+	return 0;
 }
 
 static bool has_count(const struct run *run)
@@ -491,10 +492,11 @@ static int run_started(struct run *run)
 	return run->failed ? CLI_FAILED : CLI_OK;
 }
 
-static void no_event(void *ctx, const struct ubp_event *event)
+static int no_event(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	(void)event;
+	return 0;
 }
 
 /* struct ubp_until: a signal is not for the command alone. */

@@ -50,13 +50,14 @@ static void put(struct report *r, const char *text, size_t len)
 		output_add(&r->out, text, len);
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct report *r = ctx;
 	size_t len;
 	const char *text = ubp_sink_event(r->sink, event, &len);
 
 	put(r, text, len);
+	return 0;
 }
 
 /* --- what is said of the file -------------------------------------------------------------- */

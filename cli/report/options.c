@@ -13,6 +13,7 @@
 #include "cli/common/form_options.h"
 #include "cli/common/message.h"
 #include "cli/common/option.h"
+#include "engine/ubp.h"
 #include "engine/base/vec.h"
 
 static int set_form(void *into, const char *name)

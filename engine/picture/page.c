@@ -9,6 +9,7 @@
 #define PART(name, file)                                                                       \
 	__asm__(".pushsection .rodata\n"                                                       \
 		".globl picture_page_" name "\n"                                               \
+		".hidden picture_page_" name "\n"                                              \
 		".type picture_page_" name ", %object\n"                                       \
 		".balign 8\n"                                                                  \
 		"picture_page_" name ":\n"                                                     \
@@ -16,6 +17,7 @@
 		"picture_page_" name "_end:\n"                                                 \
 		".byte 0\n"                                                                    \
 		".globl picture_page_" name "_end\n"                                           \
+		".hidden picture_page_" name "_end\n"                                          \
 		".size picture_page_" name ", . - picture_page_" name "\n"                     \
 		".popsection\n")
 

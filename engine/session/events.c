@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Records to the caller: dispatch, and what can be asked of an event. */
+/* Records to the caller: dispatch, and what was counted. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,10 +20,8 @@
 #include "engine/session/sample.h"
 #include "engine/session/tell.h"
 #include "engine/session/triggers.h"
-#include "engine/sink/text.h"
 #include "engine/stack/unwind.h"
 #include "engine/trace/tracer.h"
-#include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 
 #define DOZE_NS     10000000
@@ -87,11 +85,12 @@ static void deliver(struct rings_batch *batch, const struct event_record *record
 	struct ubp_event event;
 
 	if (record->kind == EVENT_HIT && batch->session->out.triggers) {
-		triggers_hit(batch->session->out.triggers, record, batch->fn, batch->ctx);
+		batch->is_ended |= triggers_hit(batch->session->out.triggers, record, batch->fn,
+						batch->ctx);
 		return;
 	}
 	event = session_event(batch->session, record);
-	batch->fn(batch->ctx, &event);
+	batch->is_ended |= batch->fn(batch->ctx, &event) != 0;
 }
 
 /* Losses that no record followed: nobody puts them into the stream any more. */
@@ -99,7 +98,9 @@ static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
 
-	record.n_lost = s->tracing.is_there ? 0 : event_queue_take_untold(s->out.queue);
+	record.n_lost = s->tracing.is_there || batch->is_ended
+				? 0
+				: event_queue_take_untold(s->out.queue);
 	if (!record.n_lost)
 		return 0;
 	deliver(batch, &record);
@@ -183,7 +184,8 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	int n = 0;
 
 	while ((record = event_queue_peek_until(s->out.queue, mark))) {
-		n += rings_deliver(s, record->time, batch);
+		if (!rings_batch_is_full(batch))
+			n += rings_deliver(s, record->time, batch);
 		if (rings_batch_is_full(batch) || is_too_young(s, record))
 			break;
 		if (live_tells(s, record)) {
@@ -238,7 +240,14 @@ static int record_all(struct ubp_session *s, struct ubp_err *err)
 /* The same of events that others look at first, or that are handed out: @batch says to whom. */
 static int hand_out_all(struct ubp_session *s, struct rings_batch *batch)
 {
-	int n = deliver_all(s, batch);
+	int n;
+
+	/* What triggers still had to tell when the last call was ended. */
+	if (s->out.triggers)
+		batch->is_ended = triggers_go_on(s->out.triggers, batch->fn, batch->ctx);
+	n = batch->is_ended ? 0 : deliver_all(s, batch);
+	if (batch->is_ended)
+		session_news(s);
 
 	if (!event_queue_peek(s->out.queue))
 		n += deliver_last_losses(s, batch);
@@ -260,12 +269,10 @@ static int record_in_order(struct ubp_session *s, struct ubp_err *err)
 	return rc < 0 ? rc : n;
 }
 
-int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
+static int dispatch(struct ubp_session *s, struct rings_batch *batch, struct ubp_err *err)
 {
-	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
 	uint64_t drained;
 
-	ubp_err_reset(err);
 	(void)!read(s->out.timer_fd, &drained, sizeof(drained));
 	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0)
 		deliver_warnings(s);
@@ -273,89 +280,35 @@ int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_
 	if (s->out.record)
 		return session_record_in_order(s) ? record_in_order(s, err)
 						  : record_all(s, err);
-	return hand_out_all(s, &batch);
+	return hand_out_all(s, batch);
 }
 
-int ubp_event_probe(const struct ubp_event *e)
+int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
-	if (e->is_made)
-		return UBP_EVENT_SYNTHETIC;
-	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
+	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
+
+	ubp_err_reset(err);
+	return dispatch(s, &batch, err);
 }
 
-uint64_t ubp_event_lost(const struct ubp_event *e)
+int64_t ubp_drain(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
-	return e->record->n_lost;
-}
+	int64_t all = 0;
+	bool goes_on;
 
-uint64_t ubp_event_time_ns(const struct ubp_event *e)
-{
-	return e->record->time;
-}
+	ubp_err_reset(err);
+	do {
+		struct rings_batch batch = {
+			.deliver = deliver, .session = s, .fn = fn, .ctx = ctx
+		};
+		int n = dispatch(s, &batch, err);
 
-pid_t ubp_event_pid(const struct ubp_event *e)
-{
-	return e->record->pid;
-}
-
-pid_t ubp_event_tid(const struct ubp_event *e)
-{
-	return e->record->tid;
-}
-
-unsigned ubp_event_cpu(const struct ubp_event *e)
-{
-	return e->record->cpu;
-}
-
-const char *ubp_event_comm(const struct ubp_event *e)
-{
-	return e->record->comm;
-}
-
-uint64_t ubp_event_ip(const struct ubp_event *e)
-{
-	return e->record->ip;
-}
-
-const char *ubp_event_name(const struct ubp_event *e)
-{
-	const struct spec_probe *spec = e->spec;
-
-	return spec ? spec->event : NULL;
-}
-
-const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
-{
-	struct sink_text_options opt = { .escape = e->texts->escape,
-					 .resolver = e->texts->resolver };
-	struct sink_buf *line = &e->texts->line;
-
-	line->len = 0;
-	sink_text_line(line, e->spec, e->record, &opt);
-	*ret_len = line->len;
-	return line->data ? line->data : "";
-}
-
-const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
-{
-	const struct spec_probe *spec = e->spec;
-
-	return spec && i < spec->n_args ? spec->args[i].name : NULL;
-}
-
-const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
-{
-	struct sink_text_options opt = { .escape = e->texts->escape };
-	const struct spec_probe *spec = e->spec;
-	struct sink_buf *arg = &e->texts->arg;
-
-	if (!spec || i >= spec->n_args)
-		return NULL;
-	arg->len = 0;
-	sink_text_value(arg, &spec->args[i], e->record, &opt);
-	sink_buf_add(arg, "", 1);
-	return arg->data;
+		if (n < 0)
+			return n;
+		all += n;
+		goes_on = n > 0 && !batch.is_ended;
+	} while (goes_on);
+	return all;
 }
 
 static uint64_t load(const uint64_t *counter)

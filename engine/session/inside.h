@@ -26,7 +26,8 @@ struct rings_batch {
 	struct ubp_session *session;
 	ubp_event_fn *fn;
 	void *ctx;
-	unsigned n; /* out of rings */
+	unsigned n;    /* out of rings */
+	bool is_ended; /* .fn wants no more */
 };
 /* Records of @until at the latest, and gaps; return how many were handed out. */
 int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *batch);

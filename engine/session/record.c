@@ -414,18 +414,18 @@ static bool go_on(struct ubp_session *s, struct session_record *r)
 	return true;
 }
 
-void session_record_event(void *ctx, const struct ubp_event *event)
+int session_record_event(void *ctx, const struct ubp_event *event)
 {
 	struct ubp_session *s = ctx;
 	struct session_record *r = s->out.record;
 	const struct event_record *record = event->record;
 
 	if (event->is_made)
-		return;
+		return 0;
 	if (!recording_add_stop(r->to, record) &&
 	    !(go_on(s, r) && recording_add_stop(r->to, record))) {
 		r->is_all = false;
-		return;
+		return 0;
 	}
 	if (record->kind == EVENT_LOST)
 		r->n_lost += record->n_lost;
@@ -434,6 +434,7 @@ void session_record_event(void *ctx, const struct ubp_event *event)
 	if (record->time > r->known_until)
 		r->known_until = record->time;
 	r->n++;
+	return 0;
 }
 
 int session_record_done(struct ubp_session *s, struct ubp_err *err)

@@ -23,7 +23,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
  */
 bool session_record_in_order(const struct ubp_session *s);
 int session_record_begin(struct ubp_session *s, struct ubp_err *err);
-void session_record_event(void *session, const struct ubp_event *event); /* a ubp_event_fn */
+int session_record_event(void *session, const struct ubp_event *event); /* a ubp_event_fn */
 int session_record_done(struct ubp_session *s, struct ubp_err *err);
 void session_record_free(struct ubp_session *s);
 

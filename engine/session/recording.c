@@ -113,10 +113,11 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 		       struct ubp_err *err)
 {
 	struct ubp_event event = { .texts = &r->texts };
+	bool is_ended = false;
 	int n = 0, rc = 0;
 
 	ubp_err_reset(err);
-	while (n < most && !r->is_over &&
+	while (n < most && !r->is_over && !is_ended &&
 	       (rc = recording_merge_next(r->merge, &event.record, err)) > 0) {
 		event.spec = event.record->kind == EVENT_HIT
 				     ? recording_merge_probe(r->merge, event.record->probe)
@@ -125,7 +126,7 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 		event.weight = recording_merge_weight(r->merge);
 		switch (choice_asks(&r->choice, event.spec, event.record)) {
 		case CHOICE_YES:
-			fn(ctx, &event);
+			is_ended = fn(ctx, &event) != 0;
 			n++;
 			break;
 		case CHOICE_LATE:

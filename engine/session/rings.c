@@ -76,7 +76,7 @@ int rings_deliver(struct ubp_session *s, uint64_t until, struct rings_batch *bat
 	const struct event_record *record;
 	int n = 0;
 
-	while (s->out.rings && batch->n < BATCH &&
+	while (s->out.rings && !rings_batch_is_full(batch) &&
 	       (record = ring_set_next(s->out.rings, until))) {
 		if (!live_tells(s, record) ||
 		    !rings_count(live_probe(s, record->probe), record))
@@ -103,7 +103,7 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
 {
 	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
 
-	record.n_lost = rings_take_lost(s);
+	record.n_lost = batch->is_ended ? 0 : rings_take_lost(s);
 	if (!record.n_lost)
 		return 0;
 	batch->deliver(batch, &record);
@@ -112,7 +112,7 @@ int rings_deliver_lost(struct ubp_session *s, struct rings_batch *batch)
 
 bool rings_batch_is_full(const struct rings_batch *batch)
 {
-	return batch->n >= BATCH;
+	return batch->n >= BATCH || batch->is_ended;
 }
 
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats)

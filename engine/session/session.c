@@ -28,6 +28,7 @@
 #include "engine/session/heap.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
+#include "engine/session/options.h"
 #include "engine/session/record.h"
 #include "engine/session/sample.h"
 #include "engine/session/session_definitions.h"
@@ -111,17 +112,20 @@ int session_check_pages(struct ubp_err *err)
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err)
 {
+	struct ubp_options taken;
 	struct ubp_session *s;
 	int rc;
 
 	ubp_err_reset(err);
 	rc = session_check_pages(err);
+	if (rc == 0)
+		rc = session_options_take(opt, &taken, err);
 	if (rc < 0)
 		return rc;
 	s = calloc(1, sizeof(*s));
 	if (!s)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	s->opt = *opt;
+	s->opt = taken;
 	s->out.poll_fd = s->out.news_fd = s->out.timer_fd = s->command.fd =
 		s->tracing.started_fd = -1;
 	s->warning.last = &s->warning.first;
@@ -206,6 +210,8 @@ int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *e
 	ubp_err_reset(err);
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
+	if (s->tracing.was_there)
+		return ubp_fail(err, EBUSY, "the session has ended: make another one");
 	if (!argv[0])
 		return ubp_fail(err, EINVAL, "no command");
 	s->command.argv = argv;
@@ -249,7 +255,7 @@ static int start_thread(struct ubp_session *s, struct ubp_err *err)
 
 	if (rc)
 		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
-	s->tracing.is_there = true;
+	s->tracing.is_there = s->tracing.was_there = true;
 	return 0;
 }
 
@@ -303,6 +309,8 @@ int session_check_new(const struct ubp_session *s, struct ubp_err *err)
 {
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
+	if (s->tracing.was_there)
+		return ubp_fail(err, EBUSY, "the session has ended: make another one");
 	if (definitions_are_given_up(s->defined))
 		return ubp_fail(err, EBUSY, "the session was given up");
 	return 0;
@@ -360,6 +368,8 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		if (s->command.fd >= 0)
 			(void)watch_fd(s, s->command.fd, err);
 	}
+	/* The first dispatch finds what came meanwhile, and is what asks to be woken from then on. */
+	session_news(s);
 	return 0;
 }
 

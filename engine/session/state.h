@@ -57,6 +57,7 @@ struct session_tracing {
 	pthread_t id;
 	pid_t tid;
 	bool is_there;
+	bool was_there; /* it was started, ever */
 	bool is_ready, start_failed, has_ended;
 	int started_fd; /* written to when one of the first two is true */
 	struct ubp_err err;

@@ -139,8 +139,8 @@ static struct trigger_event *event_of(struct session_triggers *triggers, unsigne
 	return triggers->events[number];
 }
 
-static void tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
-		 void *ctx)
+static int tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
+		void *ctx)
 {
 	struct ubp_event event = session_event(triggers->session, &w->record);
 
@@ -148,7 +148,7 @@ static void tell(struct session_triggers *triggers, const struct waiting *w, ubp
 		event.spec = w->made->probe;
 		event.is_made = true;
 	}
-	fn(ctx, &event);
+	return fn(ctx, &event);
 }
 
 /* It leaves the list, where *@at is it. */
@@ -165,15 +165,17 @@ static void drop(struct session_triggers *triggers, struct waiting **at)
 
 /*
  * What is due is told to @fn (NULL: to nobody), what is not kept is dropped; what is left may be due later, the youngest of it. Of those that wait
- * since earlier hits none is looked at but for a snapshot, and to make room.
+ * since earlier hits none is looked at but for a snapshot, and to make room. True: @fn wants no more; the rest waits.
  */
-static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
+static bool flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
 {
 	struct waiting **at = &triggers->first, *w;
-	bool skips = !triggers->is_changed;
+	bool skips = !triggers->is_changed, is_ended = false;
 
 	while ((w = *at)) {
-		bool stays = w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
+		bool is_told = fn && w->is_kept && w->is_due;
+		bool stays = is_told ? is_ended
+				     : w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
 
 		skips &= at != triggers->fresh;
 		w->hit = NULL;
@@ -181,15 +183,21 @@ static void flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx
 			at = skips ? triggers->fresh : &w->next;
 			continue;
 		}
-		if (fn && w->is_kept && w->is_due)
-			tell(triggers, w, fn, ctx);
+		if (is_told)
+			is_ended = tell(triggers, w, fn, ctx) != 0;
 		drop(triggers, at);
 	}
 	triggers->last = triggers->fresh = at;
-	triggers->is_changed = false;
+	triggers->is_changed = triggers->is_ended = is_ended;
+	return is_ended;
 }
 
-void triggers_hit(struct session_triggers *triggers, const struct event_record *record,
+bool triggers_go_on(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
+{
+	return triggers->is_ended && flush(triggers, fn, ctx);
+}
+
+bool triggers_hit(struct session_triggers *triggers, const struct event_record *record,
 		  ubp_event_fn *fn, void *ctx)
 {
 	struct trigger_event *event = event_of(triggers, record->probe);
@@ -197,12 +205,11 @@ void triggers_hit(struct session_triggers *triggers, const struct event_record *
 
 	if (!event) {
 		plain = session_event(triggers->session, record);
-		fn(ctx, &plain);
-		return;
+		return fn(ctx, &plain) != 0;
 	}
 	triggers->hit_ns = record->time;
 	trigger_hit(triggers->set, event, record);
-	flush(triggers, fn, ctx);
+	return flush(triggers, fn, ctx);
 }
 
 /* Events that wait for a snapshot, and may be of an event that goes. */
@@ -212,7 +219,7 @@ static void drop_made(struct session_triggers *triggers)
 		if (w->made)
 			w->is_kept = false;
 	triggers->is_changed = true;
-	flush(triggers, NULL, NULL);
+	(void)flush(triggers, NULL, NULL);
 }
 
 void triggers_free(struct session_triggers *triggers)

@@ -28,6 +28,7 @@ struct session_triggers {
 	struct waiting *first, **last;
 	struct waiting **fresh; /* behind those that have waited for a snapshot already */
 	bool is_changed;        /* some of those are due, or go */
+	bool is_ended;          /* some are due, and nobody wanted them yet */
 	size_t n_bytes;
 	uint64_t after_ns;    /* what comes so long behind a snapshot is told, too ... */
 	uint64_t until_ns;    /* ... which is until then */

@@ -117,7 +117,7 @@ static void check_given(struct printed *p, size_t i, const char *text, size_t le
 		CLAIM(fwrite(text, 1, len, p->whole[i]) == len);
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct printed *p = ctx;
 
@@ -129,6 +129,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 
 		check_given(p, i, text, len);
 	}
+	return 0;
 }
 
 static void print_all(struct ubp_recording *recording)

@@ -28,11 +28,12 @@ static struct ubp_session *session;
 static uint64_t hits[NUMBERS];
 static struct ubp_err err;
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	if (event->record->kind == EVENT_HIT && event->record->probe < NUMBERS)
 		hits[event->record->probe]++;
+	return 0;
 }
 
 static void fail(const char *what)

@@ -79,11 +79,12 @@ static void on_warn(void *ctx, const char *text)
 	(void)snprintf(run->text, sizeof(run->text), "%s", text);
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct run *run = ctx;
 
 	run->n_cold += ubp_event_probe(event) == 1;
+	return 0;
 }
 
 static void dispatch(struct run *run)

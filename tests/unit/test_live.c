@@ -215,7 +215,7 @@ static void see(struct probe *p, unsigned number, unsigned thread, uint64_t n)
 	seen->n++;
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct run *run = ctx;
 	const struct event_record *r = event->record;
@@ -223,7 +223,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 
 	if (r->kind != EVENT_HIT) {
 		run->n_lost += r->n_lost;
-		return;
+		return 0;
 	}
 	run->n_events++;
 	assert_true(r->probe < run->n_probes);
@@ -231,13 +231,14 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	for (unsigned i = 0; i < THREADS; i++)
 		if (r->tid == told->threads[i].tid) {
 			see(&run->probes[r->probe], r->probe, i, n);
-			return;
+			return 0;
 		}
 	/* A child: those of the probe that was there from the start are counted. */
 	if (r->probe == 0) {
 		run->n_child_events++;
 		run->child_sum += n;
 	}
+	return 0;
 }
 
 static void dispatch(struct run *run)

@@ -202,16 +202,17 @@ struct run {
 	uint64_t by_child[CHILDREN], n_events;
 };
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct run *run = ctx;
 	const struct event_record *r = event->record;
 
 	if (r->kind != EVENT_HIT || r->probe != run->number)
-		return;
+		return 0;
 	run->n_events++;
 	for (unsigned i = 0; i < CHILDREN; i++)
 		run->by_child[i] += told->children[i].pid == r->pid;
+	return 0;
 }
 
 static void dispatch(struct run *run)
@@ -595,11 +596,12 @@ static pid_t run_short(const char *program)
 	_exit(0);
 }
 
-static void on_hit(void *ctx, const struct ubp_event *event)
+static int on_hit(void *ctx, const struct ubp_event *event)
 {
 	uint64_t *n = ctx;
 
 	*n += event->record->kind == EVENT_HIT && event->record->probe == 1;
+	return 0;
 }
 
 static void look(struct ubp_session *s, uint64_t *n)

@@ -30,7 +30,7 @@ long sysconf(int name)
 static void refuses_other_pages(void **state)
 {
 	struct ubp_session *session = NULL;
-	struct ubp_options options = { 0 };
+	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct ubp_err err;
 
 	(void)state;

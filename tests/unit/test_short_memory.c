@@ -170,9 +170,10 @@ static void warn(void *ctx, const char *text)
 		n_told++;
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx, (void)event;
+	return 0;
 }
 
 static struct ubp_session *prepare(const struct target *t, enum ubp_mode mode)

@@ -108,7 +108,7 @@ struct told {
 	size_t n[NUMBERS];
 };
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	const struct event_record *r = event->record;
 	struct told *told = ctx;
@@ -116,6 +116,7 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	assert_int_equal(r->kind, EVENT_HIT);
 	assert_true(r->probe < NUMBERS && told->n[r->probe] < MOST);
 	memcpy(&told->v[r->probe][told->n[r->probe]++], r->data, sizeof(long));
+	return 0;
 }
 
 static int dispatch(struct ubp_session *s, struct told *told)

@@ -113,7 +113,7 @@ static void put_places(const char *def, char *ret, size_t size)
 		 hits_address(function) - BASE, end + 2);
 }
 
-static void keep(void *ctx, const struct ubp_event *event)
+static int keep(void *ctx, const struct ubp_event *event)
 {
 	const struct event_record *record = event->record;
 	struct hits *hits = ctx;
@@ -124,6 +124,7 @@ static void keep(void *ctx, const struct ubp_event *event)
 	hits->records[hits->n] = malloc(record->size);
 	assert_non_null(hits->records[hits->n]);
 	memcpy(hits->records[hits->n++], record, record->size);
+	return 0;
 }
 
 static void check(int rc, const struct ubp_err *err)

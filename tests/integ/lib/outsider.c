@@ -45,7 +45,7 @@ static int print_function(void *ctx, const char *name, uint64_t offset, const ch
 	return 0;
 }
 
-static void on_event(void *ctx, const struct ubp_event *event)
+static int on_event(void *ctx, const struct ubp_event *event)
 {
 	const struct outsider *o = (const struct outsider *)ctx;
 	int probe = ubp_event_probe(event);
@@ -53,12 +53,13 @@ static void on_event(void *ctx, const struct ubp_event *event)
 	const char *text = ubp_sink_event(o->sink, event, &len);
 
 	if (probe < 0)
-		return;
+		return 0;
 	printf("event %s of %s, %s: %s=%s\n", ubp_probe_event(o->session, (size_t)probe),
 	       ubp_event_comm(event),
 	       ubp_event_pid(event) == o->pid ? "its pid" : "another pid",
 	       ubp_event_arg_name(event, 0), ubp_event_arg_text(event, 0));
 	fwrite(text, 1, len, stdout);
+	return 0;
 }
 
 static int trace(struct outsider *o, struct ubp_err *err)

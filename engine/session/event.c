@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* What can be asked of an event, whether it was just traced or is in a file. */
+
+#include "engine/session/event.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/sink/text.h"
+#include "engine/sink/value.h"
+#include "engine/ubp_event.h"
+
+int ubp_event_probe(const struct ubp_event *e)
+{
+	if (e->is_made)
+		return UBP_EVENT_SYNTHETIC;
+	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
+}
+
+uint64_t ubp_event_lost(const struct ubp_event *e)
+{
+	return e->record->n_lost;
+}
+
+uint64_t ubp_event_time_ns(const struct ubp_event *e)
+{
+	return e->record->time;
+}
+
+pid_t ubp_event_pid(const struct ubp_event *e)
+{
+	return e->record->pid;
+}
+
+pid_t ubp_event_tid(const struct ubp_event *e)
+{
+	return e->record->tid;
+}
+
+unsigned ubp_event_cpu(const struct ubp_event *e)
+{
+	return e->record->cpu;
+}
+
+const char *ubp_event_comm(const struct ubp_event *e)
+{
+	return e->record->comm;
+}
+
+uint64_t ubp_event_ip(const struct ubp_event *e)
+{
+	return e->record->ip;
+}
+
+const char *ubp_event_name(const struct ubp_event *e)
+{
+	const struct spec_probe *spec = e->spec;
+
+	return spec ? spec->event : NULL;
+}
+
+const char *ubp_event_line(const struct ubp_event *e, size_t *ret_len)
+{
+	struct sink_text_options opt = { .escape = e->texts->escape,
+					 .resolver = e->texts->resolver };
+	struct sink_buf *line = &e->texts->line;
+
+	line->len = 0;
+	sink_text_line(line, e->spec, e->record, &opt);
+	*ret_len = line->len;
+	return line->data ? line->data : "";
+}
+
+const char *ubp_event_arg_name(const struct ubp_event *e, size_t i)
+{
+	const struct spec_probe *spec = e->spec;
+
+	return spec && i < spec->n_args ? spec->args[i].name : NULL;
+}
+
+const char *ubp_event_arg_text(const struct ubp_event *e, size_t i)
+{
+	struct sink_text_options opt = { .escape = e->texts->escape };
+	const struct spec_probe *spec = e->spec;
+	struct sink_buf *arg = &e->texts->arg;
+
+	if (!spec || i >= spec->n_args)
+		return NULL;
+	arg->len = 0;
+	sink_text_value(arg, &spec->args[i], e->record, &opt);
+	sink_buf_add(arg, "", 1);
+	return arg->data;
+}
+
+/* The kind of value that the argument's type is. */
+static enum ubp_type type_of(const struct spec_type *type)
+{
+	switch (type->format) {
+	case SPEC_SIGNED:
+		return UBP_SIGNED;
+	case SPEC_FLOAT:
+		return UBP_FLOAT;
+	case SPEC_CHAR:
+		return UBP_CHAR;
+	case SPEC_STRING:
+		return UBP_STRING;
+	case SPEC_UNSIGNED:
+	case SPEC_HEX:
+		break;
+	}
+	return UBP_UNSIGNED;
+}
+
+static void give_string(const struct sink_str *str, struct ubp_value *ret_value)
+{
+	if (!str->bytes) {
+		ret_value->type = UBP_FAULT;
+		return;
+	}
+	ret_value->as.s = (const char *)str->bytes;
+	ret_value->len = str->len;
+}
+
+static double to_double(uint64_t bits, size_t size)
+{
+	double wide;
+	float narrow;
+
+	if (size == sizeof(narrow)) {
+		memcpy(&narrow, &bits, sizeof(narrow));
+		return narrow;
+	}
+	memcpy(&wide, &bits, sizeof(wide));
+	return wide;
+}
+
+bool ubp_event_arg(const struct ubp_event *e, size_t i, size_t element,
+		   struct ubp_value *ret_value)
+{
+	const struct spec_arg *arg = e->spec && i < e->spec->n_args ? &e->spec->args[i] : NULL;
+	struct sink_str str;
+
+	if (!arg || element >= sink_n_values(arg))
+		return false;
+	*ret_value = (struct ubp_value){
+		.type = type_of(&arg->type),
+		.is_hex = arg->type.format == SPEC_HEX,
+		.size = arg->type.format == SPEC_STRING ? 0 : arg->type.size,
+		.n = arg->type.count,
+	};
+	if (ret_value->type == UBP_STRING) {
+		str = sink_string(e->record, arg, element);
+		give_string(&str, ret_value);
+	} else if (ret_value->type == UBP_SIGNED) {
+		ret_value->as.i = sink_signed_value(e->record, arg, element);
+	} else if (ret_value->type == UBP_FLOAT) {
+		ret_value->as.f =
+			to_double(sink_value(e->record, arg, element), arg->type.size);
+	} else {
+		ret_value->as.u = sink_value(e->record, arg, element);
+	}
+	return true;
+}
+
+size_t ubp_event_n_args(const struct ubp_event *e)
+{
+	return e->spec ? e->spec->n_args : 0;
+}
+
+size_t ubp_event_stack(const struct ubp_event *e, uint64_t *ret_addr, size_t most)
+{
+	size_t n = e->record->kind == EVENT_HIT ? e->record->n_stack : 0;
+
+	for (size_t i = 0; i < n && i < most; i++)
+		ret_addr[i] = sink_stack_entry(e->record, i);
+	return n;
+}
+
+/* A copy, and the record that it is of, in one piece. */
+struct copied {
+	struct ubp_event event;
+	_Alignas(struct event_record) unsigned char record[];
+};
+
+struct ubp_event *ubp_event_copy(const struct ubp_event *e)
+{
+	size_t size = e->record->size < sizeof(*e->record) ? sizeof(*e->record) : e->record->size;
+	struct copied *copy = malloc(sizeof(*copy) + size);
+
+	if (!copy)
+		return NULL;
+	copy->event = *e;
+	memcpy(copy->record, e->record, size);
+	copy->event.record = (const struct event_record *)copy->record;
+	return &copy->event;
+}
+
+void ubp_event_free(struct ubp_event *copy)
+{
+	free(copy);
+}
