@@ -25,7 +25,7 @@ for its in '' "GOALS=$goals"; do
 		fail "it does not build: $(grep -v '^  [A-Z]' build.txt | tail -n 20)"
 done
 linked_hard "$UBP_BUILD-i386/uprobe"
-compiled_hard "$UBP_BUILD-i386/libubp.a" 'IBT, SHSTK' 'orl? +\$0x0,(0x[0-9a-f]+)?\(%esp\)'
+compiled_hard "$UBP_BUILD-i386/libengine.a" 'IBT, SHSTK' 'orl? +\$0x0,(0x[0-9a-f]+)?\(%esp\)'
 $runs || skip "it builds; this kernel runs no 32-bit programs"
 file -L "$UBP_BUILD-i386/uprobe" 2> /dev/null | grep -q 'ELF 64' && fail "that is no 32-bit program"
 for t in $units; do

@@ -183,7 +183,7 @@ def build_example():
         libs.append("-fsanitize=address,undefined")
     with open(f"{source}/docs/example.c", encoding="utf-8") as file:
         text = file.read()
-    strict = text.replace(".n_pids = 1 }", ".n_pids = 1, .strict = true }").replace(
+    strict = text.replace("opt.n_pids = 1;", "opt.n_pids = 1, opt.strict = true;").replace(
         "ubp_add(s, argv[2],", "ubp_add_events(s, argv[2], __builtin_strlen(argv[2]),")
     for name, code in ("example", text), ("strict", strict):
         subprocess.run(("gcc", f"-I{source}/engine", "-o", name, "-xc", "-", "-xnone", f"{build}/libubp.a", *libs, "-liberty",

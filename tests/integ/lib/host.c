@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * A product's program that is linked with the installed library, for library.sh: what ubp.h says of sessions, dispatching and values, on
+ * a child of its own that calls a function when it is asked to. C99 and C++17.
+ */
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <ubp.h>
+#include <ubp_event.h>
+#include <unistd.h>
+
+/* Names that ubp's own code has, too. */
+#ifdef __cplusplus
+extern "C" {
+#endif
+int demangle = 1;
+void map_free(void);
+void map_free(void)
+{
+	abort();
+}
+
+struct told {
+	signed char small;
+	char letter;
+	unsigned short words[3];
+	double real;
+	const char *text, *bad;
+};
+
+long host_called(long n, const struct told *told);
+long __attribute__((noinline)) host_called(long n, const struct told *told)
+{
+	__asm__ volatile("" : "+r"(n) : "r"(told) : "memory");
+	return n;
+}
+#ifdef __cplusplus
+}
+#endif
+
+#ifdef __aarch64__
+#define N_ARG    "%x0"
+#define TOLD_ARG "%x1"
+#else
+#define N_ARG    "%di"
+#define TOLD_ARG "%si"
+#endif
+
+#define CHECK(what)                                                                            \
+	((what) ? (void)0                                                                      \
+		: (fprintf(stderr, "%s:%d: not so: %s\n", __FILE__, __LINE__, #what), exit(1)))
+
+/* --- the child ---------------------------------------------------------------------------------- */
+
+static pid_t pid;
+static int asks, answers;
+
+/* Calls as often as it is told. */
+static void be_child(int from, int to)
+{
+	static struct told told = { -5, 'z', { 1, 2, 65535 }, 2.5, "sixteen bytes ..", (const char *)16 };
+	long n;
+
+	while (read(from, &n, sizeof(n)) == (ssize_t)sizeof(n)) {
+		for (long i = 0; i < n; i++)
+			host_called(i, &told);
+		if (write(to, &n, sizeof(n)) < 0)
+			break;
+	}
+	_exit(0);
+}
+
+static void start_child(void)
+{
+	int from[2], to[2];
+
+	CHECK(pipe(from) == 0 && pipe(to) == 0);
+	pid = fork();
+	CHECK(pid >= 0);
+	if (pid == 0) {
+		close(from[1]);
+		be_child(from[0], to[1]);
+	}
+	close(from[0]);
+	close(to[1]);
+	asks = from[1];
+	answers = to[0];
+}
+
+static void calls(long n)
+{
+	CHECK(write(asks, &n, sizeof(n)) == (ssize_t)sizeof(n));
+	CHECK(read(answers, &n, sizeof(n)) == (ssize_t)sizeof(n));
+}
+
+/* It ends now. Nobody waits for it while it is traced: such a call takes stops of its. */
+static void let_end(void)
+{
+	close(asks);
+	close(answers);
+}
+
+static void end_child(void)
+{
+	int status;
+
+	let_end();
+	CHECK(waitpid(pid, &status, 0) == pid && status == 0);
+}
+
+/* --- sessions ------------------------------------------------------------------------------------ */
+
+static struct ubp_session *started(const char *args)
+{
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+	struct ubp_session *s = NULL;
+	struct ubp_err err;
+	char text[512];
+
+	opt.pids = &pid;
+	opt.n_pids = 1;
+	opt.mode = UBP_MODE_JUMP;
+	opt.ring_bytes = 64u << 20;
+	ubp_err_reset(&err);
+	snprintf(text, sizeof(text), "p:/proc/%d/exe:host_called %s", (int)getpid(), args);
+	if (ubp_session_new(&opt, &s, &err) < 0 || ubp_add(s, text, NULL, &err) < 0 ||
+	    ubp_start(s, &err) < 0) {
+		fprintf(stderr, "%s\n", err.text);
+		exit(1);
+	}
+	return s;
+}
+
+static int count(void *ctx, const struct ubp_event *event)
+{
+	if (ubp_event_probe(event) == 0)
+		++*(long *)ctx;
+	return 0;
+}
+
+static void check_options(void)
+{
+	struct {
+		struct ubp_options opt;
+		char later[16];
+	} longer;
+	struct ubp_options opt = UBP_OPTIONS_INIT;
+	struct ubp_session *s = NULL;
+	struct ubp_err err;
+
+	CHECK(ubp_version() == UBP_API_VERSION);
+	opt.size = 0;
+	CHECK(ubp_session_new(&opt, &s, &err) == -EINVAL && strstr(err.text, "UBP_OPTIONS_INIT"));
+	memset(&longer, 0, sizeof(longer));
+	longer.opt.size = sizeof(longer);
+	CHECK(ubp_session_new(&longer.opt, &s, &err) == 0);
+	ubp_session_free(s);
+	longer.later[3] = 1;
+	CHECK(ubp_session_new(&longer.opt, &s, &err) == -E2BIG);
+}
+
+/* Nobody has dispatched yet: the descriptor tells all the same that something came. */
+static void check_first_poll(void)
+{
+	struct ubp_session *s;
+	struct pollfd p = { -1, POLLIN, 0 };
+	struct ubp_err err;
+	long n = 0;
+
+	start_child();
+	s = started("n=" N_ARG ":s64");
+	p.fd = ubp_fd(s);
+	calls(1);
+	while (n == 0) {
+		CHECK(poll(&p, 1, 30000) == 1);
+		CHECK(ubp_dispatch(s, count, &n, &err) >= 0);
+	}
+	let_end();
+	while (!ubp_is_done(s)) {
+		CHECK(poll(&p, 1, 30000) == 1);
+		CHECK(ubp_dispatch(s, count, &n, &err) >= 0);
+	}
+	CHECK(ubp_start(s, &err) == -EBUSY);
+	ubp_stop(s);
+	CHECK(ubp_start(s, &err) == -EBUSY);
+	CHECK(ubp_add(s, "p:libc:getpid", NULL, &err) == -EBUSY);
+	CHECK(n == 1);
+	ubp_session_free(s);
+	CHECK(waitpid(pid, NULL, 0) == pid);
+}
+
+static void check_drain(void)
+{
+	const long most = 200000;
+	struct ubp_session *s;
+	struct ubp_err err;
+	long n = 0;
+
+	start_child();
+	s = started("n=" N_ARG ":s64");
+	calls(most);
+	ubp_stop(s);
+	CHECK(ubp_dispatch(s, count, &n, &err) < most);
+	CHECK(n > 0 && n + ubp_drain(s, count, &n, &err) == most);
+	CHECK(n == most);
+	CHECK(ubp_drain(s, count, &n, &err) == 0);
+	ubp_session_free(s);
+	end_child();
+}
+
+/* --- events --------------------------------------------------------------------------------------- */
+
+struct seen {
+	long n;
+	struct ubp_event *copy;
+};
+
+static int ends_at_third(void *ctx, const struct ubp_event *event)
+{
+	struct seen *seen = (struct seen *)ctx;
+	struct ubp_value v;
+
+	CHECK(ubp_event_arg(event, 0, 0, &v) && v.as.i == seen->n);
+	if (seen->n == 1)
+		seen->copy = ubp_event_copy(event);
+	return ++seen->n == 3;
+}
+
+/* An event that wants no more ends that dispatch, and the next one has the rest. */
+static void check_ends(void)
+{
+	struct seen seen = { 0, NULL };
+	struct ubp_session *s;
+	struct ubp_value v;
+	struct ubp_err err;
+	char line[256];
+	size_t len;
+
+	start_child();
+	s = started("n=" N_ARG ":s64 text=+0(+24(" TOLD_ARG ")):string");
+	calls(10);
+	ubp_stop(s);
+	CHECK(ubp_drain(s, ends_at_third, &seen, &err) == 3 && seen.n == 3);
+	CHECK(ubp_dispatch(s, ends_at_third, &seen, &err) == 7 && seen.n == 10);
+	CHECK(seen.copy && ubp_event_arg(seen.copy, 0, 0, &v) && v.as.i == 1);
+	CHECK(ubp_event_arg(seen.copy, 1, 0, &v) && v.type == UBP_STRING && v.len == 16 &&
+	      memcmp(v.as.s, "sixteen bytes ..", 16) == 0);
+	CHECK(ubp_event_pid(seen.copy) == pid);
+	snprintf(line, sizeof(line), "%s", ubp_event_line(seen.copy, &len));
+	CHECK(strstr(line, "n=1 text=\"sixteen bytes ..\"\n"));
+	ubp_event_free(seen.copy);
+	ubp_event_free(NULL);
+	ubp_session_free(s);
+	end_child();
+}
+
+static int check_values(void *ctx, const struct ubp_event *event)
+{
+	struct ubp_value v;
+	uint64_t address;
+
+	if (ubp_event_probe(event) < 0)
+		return 0;
+	++*(long *)ctx;
+	CHECK(ubp_event_n_args(event) == 7);
+	CHECK(ubp_event_arg(event, 0, 0, &v) && v.type == UBP_SIGNED && v.as.i == 0 && v.size == 8 && !v.n);
+	CHECK(ubp_event_arg(event, 1, 0, &v) && v.type == UBP_SIGNED && v.as.i == -5 && v.size == 1);
+	CHECK(ubp_event_arg(event, 2, 0, &v) && v.type == UBP_CHAR && v.as.u == 'z');
+	CHECK(ubp_event_arg(event, 3, 2, &v) && v.type == UBP_UNSIGNED && v.is_hex && v.as.u == 65535 && v.n == 3);
+	CHECK(!ubp_event_arg(event, 3, 3, &v));
+	CHECK(ubp_event_arg(event, 4, 0, &v) && v.type == UBP_UNSIGNED && !v.is_hex && v.as.u == 0x4004000000000000);
+	CHECK(ubp_event_arg(event, 5, 0, &v) && v.type == UBP_STRING && v.len == 16);
+	CHECK(ubp_event_arg(event, 6, 0, &v) && v.type == UBP_FAULT);
+	CHECK(!ubp_event_arg(event, 7, 0, &v) && !ubp_event_arg_name(event, 7));
+	CHECK(ubp_event_stack(event, &address, 1) == 0);
+	return 0;
+}
+
+static void check_types(void)
+{
+	struct ubp_session *s;
+	struct ubp_err err;
+	long n = 0;
+
+	start_child();
+	s = started("n=" N_ARG ":s64 small=+0(" TOLD_ARG "):s8 letter=+1(" TOLD_ARG "):char words=+2(" TOLD_ARG
+		    "):x16[3] real=+8(" TOLD_ARG "):u64 text=+0(+16(" TOLD_ARG ")):string bad=+0(+24(" TOLD_ARG
+		    ")):string");
+	calls(1);
+	ubp_stop(s);
+	CHECK(ubp_drain(s, check_values, &n, &err) == 1 && n == 1);
+	ubp_session_free(s);
+	end_child();
+}
+
+int main(void)
+{
+	CHECK(demangle == 1);
+	signal(SIGPIPE, SIG_IGN);
+	check_options();
+	check_first_poll();
+	check_drain();
+	check_ends();
+	check_types();
+	puts("all of it holds");
+	return 0;
+}
