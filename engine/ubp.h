@@ -93,7 +93,12 @@ struct ubp_debug_options {
 
 /* To begin with UBP_OPTIONS_INIT, which sets .size. All that is not set then has its default. */
 struct ubp_options {
-	size_t size; /* of this structure, as the caller knows it: a library that knows more has defaults for the rest */
+	/* Of this structure, as the caller knows it: a library that knows more has defaults for the rest. */
+#ifdef __cplusplus
+	size_t size = sizeof(ubp_options);
+#else
+	size_t size;
+#endif
 	const pid_t *pids; /* trace only these processes (thread groups) ... */
 	size_t n_pids;
 	pid_t tid; /* ... or only this thread; 0: no choice */
@@ -158,7 +163,6 @@ struct ubp_options {
 #ifdef __cplusplus
 #define UBP_OPTIONS_INIT                                                                       \
 	{                                                                                      \
-		sizeof(struct ubp_options)                                                     \
 	}
 #else
 #define UBP_OPTIONS_INIT                                                                       \

@@ -148,18 +148,17 @@ static int count(void *ctx, const struct ubp_event *event)
 
 static void check_options(void)
 {
+	struct ubp_options opt = UBP_OPTIONS_INIT;
 	struct {
 		struct ubp_options opt;
 		char later[16];
-	} longer;
-	struct ubp_options opt = UBP_OPTIONS_INIT;
+	} longer = { opt, { 0 } };
 	struct ubp_session *s = NULL;
 	struct ubp_err err;
 
 	CHECK(ubp_version() == UBP_API_VERSION);
 	opt.size = 0;
 	CHECK(ubp_session_new(&opt, &s, &err) == -EINVAL && strstr(err.text, "UBP_OPTIONS_INIT"));
-	memset(&longer, 0, sizeof(longer));
 	longer.opt.size = sizeof(longer);
 	CHECK(ubp_session_new(&longer.opt, &s, &err) == 0);
 	ubp_session_free(s);
@@ -194,7 +193,6 @@ static void check_first_poll(void)
 	CHECK(ubp_add(s, "p:libc:getpid", NULL, &err) == -EBUSY);
 	CHECK(n == 1);
 	ubp_session_free(s);
-	CHECK(waitpid(pid, NULL, 0) == pid);
 }
 
 static void check_drain(void)
@@ -202,14 +200,15 @@ static void check_drain(void)
 	const long most = 200000;
 	struct ubp_session *s;
 	struct ubp_err err;
-	long n = 0;
+	long n = 0, first;
 
 	start_child();
 	s = started("n=" N_ARG ":s64");
 	calls(most);
 	ubp_stop(s);
-	CHECK(ubp_dispatch(s, count, &n, &err) < most);
-	CHECK(n > 0 && n + ubp_drain(s, count, &n, &err) == most);
+	first = ubp_dispatch(s, count, &n, &err);
+	CHECK(first > 0 && first < most && n == first);
+	CHECK(ubp_drain(s, count, &n, &err) == most - first);
 	CHECK(n == most);
 	CHECK(ubp_drain(s, count, &n, &err) == 0);
 	ubp_session_free(s);
@@ -245,7 +244,7 @@ static void check_ends(void)
 	size_t len;
 
 	start_child();
-	s = started("n=" N_ARG ":s64 text=+0(+24(" TOLD_ARG ")):string");
+	s = started("n=" N_ARG ":s64 text=+0(+16(" TOLD_ARG ")):string");
 	calls(10);
 	ubp_stop(s);
 	CHECK(ubp_drain(s, ends_at_third, &seen, &err) == 3 && seen.n == 3);
