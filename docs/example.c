@@ -28,7 +28,8 @@ int main(int argc, char **argv)
 	ubp_err_reset(&err);
 	if (argc != 3 || ubp_session_new(&opt, &s, &err) < 0 ||
 	    ubp_add(s, argv[2], NULL, &err) < 0 || ubp_start(s, &err) < 0)
-		return fprintf(stderr, "%s\n", argc == 3 ? err.text : "example PID DEFINITION"), 1;
+		return fprintf(stderr, "%s\n", argc == 3 ? err.text : "example PID DEFINITION"),
+		       1;
 	fprintf(stderr, "ready\n");
 	for (struct pollfd p = { .fd = ubp_fd(s), .events = POLLIN }; !ubp_is_done(s);)
 		if (poll(&p, 1, -1) > 0)

@@ -20,7 +20,7 @@ extern "C" {
 /* How many reasons there are for which a thread may be stopped at a hit. */
 #define UBP_STOPS 8
 
-/* Was a probe taken out while tracing went on (ubp_options.max_rate, .max_overhead, .once)? */
+/* Was a probe taken out while tracing went on (ubp_limits.max_rate, .max_overhead, ubp_options.once)? */
 enum ubp_taken_out {
 	UBP_TAKEN_OUT_NOT,
 	UBP_TAKEN_OUT_RATE,     /* it had more hits than .max_rate */

@@ -201,8 +201,8 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.exclude = o->exclude.v;
 	opt.files_only =
 		o->only.check || o->only.format || o->only.explain || o->only.definition;
-	opt.max_rate = o->budget.rate;
-	opt.max_overhead = (unsigned)o->budget.overhead;
+	opt.limits.max_rate = o->budget.rate;
+	opt.limits.max_overhead = (unsigned)o->budget.overhead;
 	opt.once = o->budget.once;
 	opt.sample = o->budget.sample;
 	opt.mode = o->mode;

@@ -43,7 +43,7 @@ void budget_begin(struct ubp_session *s)
 {
 	struct session_budget *b = &s->budget;
 
-	if (!s->opt.max_rate && !s->opt.max_overhead)
+	if (!s->opt.limits.max_rate && !s->opt.limits.max_overhead)
 		return;
 	b->is_on = alarm_turns_begin(&b->looks, &s->tracer, LOOK_NS);
 	if (!b->is_on) {
@@ -274,14 +274,14 @@ static void tell(struct ubp_session *s, const struct budget_place *place, double
 		session_warn(s,
 			     "%s was taken out: %.0f hits a second are more than "
 			     "--max-rate %" PRIu64 " (%s)",
-			     name, place->rate, s->opt.max_rate, count);
+			     name, place->rate, s->opt.limits.max_rate, count);
 	else
 		session_warn(s,
 			     "%s was taken out: %.0f %s a second cost %.1f %% of a CPU, all "
 			     "probes together %.1f %%, more than --max-overhead %u (%s)",
 			     name, by_stops ? place->stop_rate : place->rate,
 			     by_stops ? "stops" : "hits", place->share * 100, all * 100,
-			     s->opt.max_overhead, count);
+			     s->opt.limits.max_overhead, count);
 }
 
 static struct plant_change *make_change(const struct budget_place *places, size_t n)
@@ -326,7 +326,7 @@ static bool is_any_out(const struct budget_place *places, size_t n)
 
 static void look(struct ubp_session *s, uint64_t now_ns)
 {
-	const struct budget_limits limits = { s->opt.max_rate, s->opt.max_overhead };
+	const struct budget_limits limits = { s->opt.limits.max_rate, s->opt.limits.max_overhead };
 	const struct probe_list *list = probe_list(&s->plant);
 	struct session_budget *b = &s->budget;
 	struct look look;

@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * What probes cost, and taking out those that cost too much (ubp_options.max_rate, .max_overhead). The tracing thread looks at
+ * What probes cost, and taking out those that cost too much (ubp_limits.max_rate, .max_overhead). The tracing thread looks at
  * all counters now and then, judges each place by what it had since the look before, and retires those that are to go
  * as a change of the caller's would (engine/plant/change.h). The caller still has them by their numbers, with what was counted;
  * a change of one that is gone is answered by -ENOENT. All of it is for the tracing thread, where nothing else is said.

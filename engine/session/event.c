@@ -186,7 +186,8 @@ struct copied {
 
 struct ubp_event *ubp_event_copy(const struct ubp_event *e)
 {
-	size_t size = e->record->size < sizeof(*e->record) ? sizeof(*e->record) : e->record->size;
+	size_t size =
+		e->record->size < sizeof(*e->record) ? sizeof(*e->record) : e->record->size;
 	struct copied *copy = malloc(sizeof(*copy) + size);
 
 	if (!copy)

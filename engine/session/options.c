@@ -10,7 +10,8 @@
 #include "engine/ubp.h"
 
 /* What the first version of the structure ended with. */
-#define LEAST (offsetof(struct ubp_options, until) + sizeof(((struct ubp_options *)NULL)->until))
+#define LEAST                                                                                  \
+	(offsetof(struct ubp_options, until) + sizeof(((struct ubp_options *)NULL)->until))
 
 unsigned ubp_version(void)
 {
@@ -25,11 +26,13 @@ int session_options_take(const struct ubp_options *opt, struct ubp_options *ret_
 
 	if (size < LEAST)
 		return ubp_fail(err, EINVAL,
-				"the options have a size of %zu: UBP_OPTIONS_INIT sets it", size);
+				"the options have a size of %zu: UBP_OPTIONS_INIT sets it",
+				size);
 	for (size_t i = sizeof(*opt); i < size; i++)
 		if (bytes[i])
 			return ubp_fail(err, E2BIG,
-					"an option is set that this version of the library does not know");
+					"an option is set that this version of the library "
+					"does not know");
 	memset(ret_options, 0, sizeof(*ret_options));
 	memcpy(ret_options, opt, size < sizeof(*opt) ? size : sizeof(*opt));
 	ret_options->size = sizeof(*ret_options);

@@ -84,9 +84,9 @@ static int take_options(struct ubp_session *s, struct ubp_err *err)
 	if (clock < 0)
 		return ubp_fail(err, EINVAL, "unknown clock '%s'", s->opt.clock);
 	s->clock = (enum event_clock)clock;
-	if (s->opt.max_overhead > 100)
+	if (s->opt.limits.max_overhead > 100)
 		return ubp_fail(err, EINVAL, "max_overhead is percent of a CPU: %u is over 100",
-				s->opt.max_overhead);
+				s->opt.limits.max_overhead);
 	s->pids = calloc(s->opt.n_pids + 1, sizeof(*s->pids));
 	if (!s->pids)
 		return ubp_fail(err, ENOMEM, "out of memory");

@@ -450,7 +450,7 @@ static const char *why_no_plan(const struct session_triggers *triggers,
 		return "all hits are counted in another way";
 	if (s->opt.once)
 		return "each probe has one event";
-	if (s->opt.max_rate || s->opt.max_overhead)
+	if (s->opt.limits.max_rate || s->opt.limits.max_overhead)
 		return "it is watched what probes cost";
 	return trigger_plan(event, ret_plan, ret_filter);
 }

@@ -119,8 +119,8 @@ int main(int argc, char **argv)
 	ubp_err_reset(&err);
 	options.pids = &pid;
 	options.n_pids = 1;
-	options.max_rate = UINT32_MAX;
-	options.max_overhead = 100;
+	options.limits.max_rate = UINT32_MAX;
+	options.limits.max_overhead = 100;
 	if (ubp_session_new(&options, &session, &err) < 0 ||
 	    ubp_add(session, argv[3], NULL, &err) < 0 || ubp_start(session, &err) < 0)
 		fail(argv[3]);

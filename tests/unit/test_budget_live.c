@@ -116,8 +116,8 @@ static void begin(struct run *run, uint64_t max_rate, unsigned max_overhead)
 	run->from = out[0];
 	opt.pids = &run->pid;
 	opt.n_pids = 1;
-	opt.max_rate = max_rate;
-	opt.max_overhead = max_overhead;
+	opt.limits.max_rate = max_rate;
+	opt.limits.max_overhead = max_overhead;
 	opt.warn = on_warn;
 	opt.warn_ctx = run;
 	assert_int_equal(ubp_session_new(&opt, &run->session, &err), 0);
@@ -233,7 +233,7 @@ static void bad_limits(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	opt.max_overhead = 101;
+	opt.limits.max_overhead = 101;
 	assert_int_equal(ubp_session_new(&opt, &session, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "101"));
 }

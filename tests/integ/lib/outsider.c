@@ -87,8 +87,8 @@ static int run(struct outsider *o, const char *definition, struct ubp_err *err)
 
 	options.pids = &o->pid;
 	options.n_pids = 1;
-	options.max_rate = 1000000000;
-	options.max_overhead = 100;
+	options.limits.max_rate = 1000000000;
+	options.limits.max_overhead = 100;
 	rc = ubp_session_new(&options, &o->session, err);
 	if (rc >= 0)
 		rc = ubp_add(o->session, definition, NULL, err);
