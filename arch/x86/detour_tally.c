@@ -67,7 +67,7 @@ static void count(struct gen *g)
 	count_in(g);
 }
 
-/* What is at %fs:@at by an instruction of these opcodes: to @reg, or added to that. */
+/* What is at %fs:@at, by a load of these opcodes, to @reg. */
 static void by_pointer(struct gen *g, const char *rex_and_op, int reg, int32_t at)
 {
 	gen_may_fault(g, g->fail);
@@ -78,29 +78,13 @@ static void by_pointer(struct gen *g, const char *rex_and_op, int reg, int32_t a
 	emit_u32(&g->e, (uint32_t)at);
 }
 
-static void times(struct emit *e, int reg, uint32_t by)
+/* rsi: the thread pointer; without rdfsbase, as the C library keeps it. */
+static void ask_pointer(struct gen *g)
 {
-	emit_rr(e, 0x69 | OP_W, reg, reg); /* imul by 4 bytes */
-	emit_u32(e, by);
-}
-
-/* rsi: the tag. Where the thread pointer can be asked for, a thread that has none is told from others, and nothing is read there. */
-static void make_tag(struct gen *g, label_t other)
-{
-	struct emit *e = &g->e;
-
-	if (g->plan->has & X86_HAS_FSGSBASE) {
-		emit_bytes(e, "\xf3\x48\x0f\xae\xc6", 5); /* rdfsbase %rsi */
-		emit_rr(e, OP_TEST | OP_W, G_SI, G_SI);
-		emit_jcc(e, COND_E, other);
-		by_pointer(g, "\x8b", G_AX, g->plan->self_at);
-		times(e, G_AX, RING_QUICK_MUL);
-		emit_rr(e, OP_ADD | OP_W, G_SI, G_AX);
-	} else {
-		by_pointer(g, "\x8b", G_SI, g->plan->self_at);
-		times(e, G_SI, RING_QUICK_MUL);
-		by_pointer(g, "\x48\x03", G_SI, 0);
-	}
+	if (g->plan->has & X86_HAS_FSGSBASE)
+		emit_bytes(&g->e, "\xf3\x48\x0f\xae\xc6", 5); /* rdfsbase %rsi */
+	else
+		by_pointer(g, "\x48\x8b", G_SI, 0);
 }
 
 static void count_quick(struct gen *g, label_t other)
@@ -108,11 +92,17 @@ static void count_quick(struct gen *g, label_t other)
 	const int32_t at = RING_QUICK_AT;
 	struct emit *e = &g->e;
 
-	_Static_assert(sizeof(struct ring_quick) == 16, "a mask makes offsets");
-	make_tag(g, other);
-	emit_rr(e, OP_LOAD, G_AX, G_SI);
+	_Static_assert(sizeof(struct ring_quick) == 32, "a mask makes offsets");
+	ask_pointer(g);
+	emit_rr(e, 0x69 | OP_W, G_AX, G_SI); /* imul by 4 bytes */
+	emit_u32(e, RING_QUICK_MUL);
+	emit_shift(e, OP_W, SHIFT_R, G_AX, RING_QUICK_SHIFT);
 	emit_alu(e, 0, ALU_AND, G_AX, RING_QUICK_MASK);
 	emit_rm(e, OP_CMP | OP_W, G_SI, MEM_X(R_BASE, G_AX, 0, at));
+	emit_jcc(e, COND_NE, other);
+	by_pointer(g, "\x8b", G_SI, g->plan->self_at);
+	emit_rm(e, OP_CMP, G_SI,
+		MEM_X(R_BASE, G_AX, 0, at + (int32_t)offsetof(struct ring_quick, self)));
 	emit_jcc(e, COND_NE, other);
 	emit_rm(e, OP_LOAD | OP_W, G_AX,
 		MEM_X(R_BASE, G_AX, 0, at + (int32_t)offsetof(struct ring_quick, ring)));

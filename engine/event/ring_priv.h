@@ -42,7 +42,7 @@ struct ring {
 	uint32_t slot; /* in the table of threads, or RING_NO_SLOT */
 	uint8_t *bytes;
 	uint64_t key;
-	uint64_t quick; /* its struct ring_quick has this; 0: it has none */
+	bool is_quick; /* it has the struct ring_quick of its place */
 	pid_t pid, tid; /* .tid 0: its thread has ended before it was known who that is */
 	/* The delivering thread's, unless FREE. */
 	uint64_t tail;       /* taken up to here */
@@ -205,9 +205,11 @@ static inline uint64_t ring_vaddr(const struct ring *ring)
 	return ring->space->base + (uint64_t)(ring->bytes - ring->space->region);
 }
 
-static inline struct ring_quick *ring_quick_of(const struct ring_space *space, uint64_t tag)
+static inline struct ring_quick *ring_quick_of(const struct ring_space *space,
+					       uint64_t thread_pointer)
 {
-	return (struct ring_quick *)(space->region + RING_QUICK_AT + (tag & RING_QUICK_MASK));
+	return (struct ring_quick *)(space->region + RING_QUICK_AT +
+				     ring_quick_place(thread_pointer));
 }
 
 static inline struct ring_stack *ring_stacks(const struct ring_space *space)
@@ -247,6 +249,8 @@ void ring_look_at_comm(struct ring *ring, uint64_t now);
 int ring_table_place(struct ring_space *space, uint64_t key, uint32_t *ret_slot);
 /* Nobody has this entry any more. */
 void ring_table_release(struct ring_space *space, uint32_t slot);
+/* Of a new space: nobody without a thread pointer finds one. */
+void ring_quick_begin(struct ring_space *space);
 /* The shorter way to @ring, whose thread has this word, if there is room for it; and no more, before the ring is anybody else's. */
 void ring_quick_put(struct ring *ring, uint32_t self);
 void ring_quick_end(struct ring *ring);

@@ -150,6 +150,7 @@ int ring_space_new(struct ring_set *set, int control_fd, int region_fd,
 	}
 	pthread_mutex_lock(&set->lock);
 	ring_switches_begin(space);
+	ring_quick_begin(space);
 	space->next = set->spaces;
 	set->spaces = space;
 	pthread_mutex_unlock(&set->lock);

@@ -71,25 +71,31 @@ void ring_table_release(struct ring_space *space, uint32_t slot)
 	}
 }
 
+void ring_quick_begin(struct ring_space *space)
+{
+	ring_quick_of(space, 0)->thread_pointer = UINT64_MAX;
+}
+
 void ring_quick_put(struct ring *ring, uint32_t self)
 {
-	uint64_t tag = ring_quick_tag(ring->key - ring_key(0), self);
-	struct ring_quick *quick = ring_quick_of(ring->space, tag);
+	uint64_t thread_pointer = ring->key - ring_key(0);
+	struct ring_quick *quick = ring_quick_of(ring->space, thread_pointer);
 
 	ring_quick_end(ring);
-	if (__atomic_load_n(&quick->tag, __ATOMIC_RELAXED) != 0)
+	if (__atomic_load_n(&quick->thread_pointer, __ATOMIC_RELAXED) != 0)
 		return;
 	__atomic_store_n(&quick->ring, ring_vaddr(ring), __ATOMIC_RELAXED);
-	__atomic_store_n(&quick->tag, tag, __ATOMIC_RELEASE);
-	ring->quick = tag;
+	__atomic_store_n(&quick->self, self, __ATOMIC_RELAXED);
+	__atomic_store_n(&quick->thread_pointer, thread_pointer, __ATOMIC_RELEASE);
+	ring->is_quick = true;
 }
 
 void ring_quick_end(struct ring *ring)
 {
-	struct ring_quick *quick = ring_quick_of(ring->space, ring->quick);
-
 	/* The thread itself, which may be the one that is told from others no longer, is stopped, or has ended. */
-	if (ring->quick)
-		__atomic_store_n(&quick->tag, 0, __ATOMIC_RELEASE);
-	ring->quick = 0;
+	if (ring->is_quick)
+		__atomic_store_n(
+			&ring_quick_of(ring->space, ring->key - ring_key(0))->thread_pointer, 0,
+			__ATOMIC_RELEASE);
+	ring->is_quick = false;
 }

@@ -541,20 +541,33 @@ static void ranges_replace_ranges(void **state)
 /* By the shorter way; 0: there is none. */
 static uint64_t quick_of(const struct ring_target *t, uint64_t thread_pointer, uint32_t self)
 {
-	uint64_t tag = ring_quick_tag(thread_pointer, self);
-	const struct ring_quick *quick = (const struct ring_quick *)(t->region + RING_QUICK_AT +
-								     (tag & RING_QUICK_MASK));
+	const struct ring_quick *quick =
+		(const struct ring_quick *)(t->region + RING_QUICK_AT +
+					    ring_quick_place(thread_pointer));
 
-	return quick->tag == tag ? quick->ring : 0;
+	return quick->thread_pointer == thread_pointer && quick->self == self ? quick->ring : 0;
+}
+
+/* How far from @thread_pointer is another one with its place? */
+static uint64_t far_from(uint64_t thread_pointer)
+{
+	uint64_t more = 64;
+
+	while (ring_quick_place(thread_pointer + more) != ring_quick_place(thread_pointer))
+		more += 64;
+	return more;
 }
 
 static void the_shorter_way_is_there_as_long_as_the_ring_is(void **state)
 {
-	const uint64_t one = 0x7f0000001740, two = 0x7f0000802740, far = 1ull << 44;
+	const uint64_t one = 0x7f0000001740, two = 0x7f0000802740, far = far_from(one);
 	struct ring_target t;
 
 	(void)state;
 	target_open(&t, 65536);
+	/* Who has no thread pointer finds nothing. */
+	assert_true(((const struct ring_quick *)(t.region + RING_QUICK_AT))->thread_pointer != 0);
+	assert_int_equal(ring_quick_place(0), 0);
 	assert_int_equal(ring_space_add(t.space, 1, 1000001, one, false), 0);
 	assert_int_equal(ring_space_add(t.space, 1, 1000002, two, false), 0);
 	assert_int_equal(quick_of(&t, one, 1000001), target_find(&t, one)->ring);

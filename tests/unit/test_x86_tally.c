@@ -472,14 +472,18 @@ static uint64_t *counter(void)
 	return (uint64_t *)((uint8_t *)area() + TALLY_COUNTERS_AT) + NUMBER;
 }
 
-/* What ubp writes for this thread, or one whose tag is a little other. */
-static struct ring_quick *put_quick(uint64_t more)
+/* What ubp writes for this thread, or one whose thread pointer or id is a little other. */
+static struct ring_quick *put_quick(uint64_t more, unsigned more_self)
 {
-	uint64_t tag = ring_quick_tag(lab.key - ring_key(0), (uint32_t)gettid());
+	uint64_t thread_pointer = lab.key - ring_key(0);
 	uint8_t *table = (uint8_t *)lab.head + RING_QUICK_AT;
-	struct ring_quick *quick = (struct ring_quick *)(table + (tag & RING_QUICK_MASK));
+	struct ring_quick *quick = (struct ring_quick *)(table + ring_quick_place(thread_pointer));
 
-	*quick = (struct ring_quick){ .tag = tag + more, .ring = (uintptr_t)lab.ring };
+	*quick = (struct ring_quick){
+		.thread_pointer = thread_pointer + more,
+		.ring = (uintptr_t)lab.ring,
+		.self = (uint32_t)gettid() + more_self,
+	};
 	return quick;
 }
 
@@ -507,7 +511,7 @@ static int run_bare(void)
 	return (int)(*counter() - had);
 }
 
-static void is_found_by_its_tag(void **state)
+static void is_found_by_a_shorter_way(void **state)
 {
 	struct ring_quick *quick;
 
@@ -521,19 +525,21 @@ static void is_found_by_its_tag(void **state)
 	/* With its entry alone; with both; with an entry that another thread had before. */
 	lab.thread->self = (uint32_t)gettid();
 	assert_int_equal(run_bare(), 1);
-	quick = put_quick(0);
+	quick = put_quick(0, 0);
 	assert_int_equal(run_bare(), 1);
 	lab.thread->self++;
 	assert_int_equal(run_bare(), 1);
 	/* Another thread in its place, and nobody: by the entry, which is not its own. */
-	put_quick(1ull << 40);
+	put_quick(1ull << 40, 0);
+	assert_int_equal(run_bare(), -1);
+	put_quick(0, 1);
 	assert_int_equal(run_bare(), -1);
 	*quick = (struct ring_quick){ 0 };
 	assert_int_equal(run_bare(), -1);
 	lab.thread->self--;
 	assert_int_equal(run_bare(), 1);
 	/* Not with a tracer that is dead, or while detours do nothing. */
-	put_quick(0);
+	put_quick(0, 0);
 	*lab.gate = RING_GATE_OFF;
 	assert_int_equal(run_bare(), 0);
 	*lab.gate = RING_GATE_TRAP;
@@ -541,7 +547,7 @@ static void is_found_by_its_tag(void **state)
 	*lab.gate = (uintptr_t)lab.head;
 	lab.control->owner = RING_OWNER_DIED;
 	assert_int_equal(run_bare(), 0);
-	put_quick(0);
+	put_quick(0, 0);
 	interrupt_everywhere("a=" R0 ":s64", "hist:keys=event", 64, false);
 	*quick = (struct ring_quick){ 0 };
 	lab.plan.self_at = 0;
@@ -551,7 +557,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(random_plans),
-		cmocka_unit_test(is_found_by_its_tag),
+		cmocka_unit_test(is_found_by_a_shorter_way),
 		cmocka_unit_test(is_interrupted_anywhere),
 	};
 
