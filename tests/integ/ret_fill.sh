@@ -137,14 +137,14 @@ if command -v gdb > /dev/null; then
 	trace --stats -o events.txt "${ALL_JUMPS[@]}" -p "$PID"
 	go gdb
 	wait_for events.txt ' lead_ret: '
-	# At each ret, but where entry and return have one jump.
+	# At those rets whose jump is at the ret itself.
 	base=$(awk -v f="$(readlink -f "$F")" '$6 == f { print "0x" substr($1, 1, index($1, "-") - 1); exit }' "/proc/$PID/maps")
-	for at in $(objdump -d --no-show-raw-insn "$F" | sed -nE '/^[0-9a-f]+ <(end_nops|end_int3|several)>:$/,/^$/s/^ *([0-9a-f]+):\tret *$/\1/p
-		s/^([0-9a-f]+) <(only|lead)_ret>:$/\1/p'); do
+	for at in $(objdump -d --no-show-raw-insn "$F" | sed -nE '/^[0-9a-f]+ <(end_nops|end_int3)>:$/,/^$/s/^ *([0-9a-f]+):\tret *$/\1/p
+		s/^([0-9a-f]+) <(only)_ret>:$/\1/p'); do
 		eventually is_jump "$PID" "$(printf '0x%x' $((base + 16#$at)))"
 		at_jumps=$((${at_jumps:-0} + 1))
 	done
-	[ "$at_jumps" = 6 ] || fail "$at_jumps places"
+	[ "$at_jumps" = 3 ] || fail "$at_jumps places"
 	kill -9 "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null
 	UBP_PID=
