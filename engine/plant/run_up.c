@@ -8,9 +8,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
-#include "engine/plant/hop.h"
 #include "engine/plant/neighbour.h"
-#include "engine/plant/pun.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/state.h"
 #include "engine/space/stop_why.h"
@@ -18,13 +16,9 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
-/* Stops at the rets of a function until they count as many; and where memory for such jumps gets scarce. */
-#define HOT         16
-#define HOT_SCARCE  256
+/* Stops at the rets of a function until they count as many. */
+#define HOT         256
 #define HOT_AT_ONCE 8
-
-static const char why_too_few[] =
-	"too few returns by the ret instruction for a jump of its kind";
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
 {
@@ -102,33 +96,21 @@ static bool is_for_hot(const struct uprobe_exit *e)
 	return e->pun.n_fixed > 1;
 }
 
-static bool is_hot(const struct plant_space *ps, const struct site *site)
+static uint64_t stops_at(const struct site *site)
 {
-	return site->exits[0].probe->stats.stops[STOP_AT_RET] >=
-	       (pun_is_scarce(ps) ? HOT_SCARCE : HOT);
+	return site->exits[0].probe->stats.stops[STOP_AT_RET];
 }
 
-/*
- * Of the rets that a function has, one that is hit just then, and ever more seldom, others: four times while the stops double. One
- * for which there was no memory: once.
- */
-static bool is_turn(const struct site *site)
+bool at_ret_becomes_hot(const struct site *site)
 {
-	uint64_t n = site->exits[0].probe->stats.stops[STOP_AT_RET];
-	unsigned top = n ? 63 - (unsigned)__builtin_clzll(n) : 0;
-	unsigned low = site->no_jump == why_too_few && top >= 2 ? top - 2 : top;
-
-	return (n & ((UINT64_C(1) << low) - 1)) < HOT_AT_ONCE;
-}
-
-bool at_ret_becomes_hot(const struct plant_space *ps, const struct site *site)
-{
+	uint64_t n = site->no_jump && jump_is_at_ret(site) ? stops_at(site) : 0;
 	const struct uprobe_exit *e;
 
-	if (!site->no_jump || !jump_is_at_ret(site) || !is_hot(ps, site) || !is_turn(site))
+	/* Of those that a function has, one that is hit just then; ever more seldom, others. */
+	if (n < HOT || n - (UINT64_C(1) << (63 - __builtin_clzll(n))) >= HOT_AT_ONCE)
 		return false;
 	e = jump_exit(site);
-	return e && is_for_hot(e) && !jump_is_short(site);
+	return e && is_for_hot(e);
 }
 
 /* Of a jump to another function: what is counted there is a return that is not seen, whatever is asked of those that are. */
@@ -146,9 +128,7 @@ static const char *at_jump_why_not(const struct plant_space *ps, const struct pl
 		if (!site->exits[i].is_jump || probe->at_hit.tally || probe->at_hit.sample)
 			return "more than that a function is left is told there";
 	}
-	if (e->n_hops && !jump_is_short(site))
-		return hop_why_none;
-	return neighbour_at(ps, at, jump_exit_len(site, e));
+	return neighbour_at(ps, at, site->insn.len);
 }
 
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
@@ -158,12 +138,10 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 
 	if (jump_is_at_jump(site))
 		return at_jump_why_not(ps, at);
-	if (!e || (!e->padding && !e->n_hops))
+	if (!e || !e->padding)
 		return "no room for a jump at the ret instruction";
-	if (!e->padding && !jump_is_short(site))
-		return hop_why_none;
-	if (is_for_hot(e) && !jump_is_short(site) && !is_hot(ps, site))
-		return why_too_few;
+	if (is_for_hot(e) && stops_at(site) < HOT)
+		return "too few returns by the ret instruction for a jump of its kind";
 	if (site->n_exits > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
 	for (size_t i = 0; i < site->n_exits; i++)
@@ -171,7 +149,7 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
 		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
 			return "several functions are left by the ret instruction";
-	return neighbour_at(ps, at, jump_exit_len(site, e));
+	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
 }
 
 /* Is it by its own ret that the function at @vaddr, which begins with a lead perhaps, is left? */
@@ -254,8 +232,6 @@ static int find_at_ret(const struct ubp_arch *arch, struct mem_view *view,
 	memcpy(code, site->insn.bytes, n < got ? n : got);
 	if (pun->n_fixed)
 		rc = find_punned(arch, code, got, site, jumped, err);
-	else if (jump_is_short(site))
-		rc = arch->jump.find_short(code, got, 0, site->vaddr, jumped, err);
 	else
 		rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
 	return rc == 0 && jumped->n > 1 ? ubp_fail(err, EBUSY, "it is no ret any more") : rc;
