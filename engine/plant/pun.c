@@ -20,6 +20,7 @@
 #include "engine/plant/hooks.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/neighbour.h"
+#include "engine/plant/pair.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -331,7 +332,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 	struct window window = { 0 };
 	int rc = -ERANGE;
 
-	if (!pun || site->hop.vaddr || !arch->take_pun)
+	if (!pun || site->hop.vaddr || !arch->take_pun || pair_has_first(site))
 		return 0;
 	window.pun.starts = pun->starts;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);
