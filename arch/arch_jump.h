@@ -13,7 +13,6 @@
 struct displaced_insn;
 struct ubp_err;
 struct ubp_regs;
-struct jump_pair;
 struct pun;
 struct window;
 struct window_copy;
@@ -58,12 +57,6 @@ struct arch_jump {
 	/* Where such a jump at @vaddr that leads to @hop leads with breakpoints of others at these of its fixed bytes: bit by number. */
 	uint64_t (*pun_with)(const struct pun *pun, uint64_t vaddr, uint64_t hop,
 			     unsigned breakpoints);
-	/*
-	 * Where a pair of jumps leads (struct jump_pair) of which the first stands on a ret at @ret, the second @behind bytes on: choice number @i, from 0 on, of
-	 * those that lead to between @ret + @high * UBP_PAIR_STEP and the next multiple. False: there are no more. NULL: there are no pairs.
-	 */
-	bool (*pair)(uint64_t ret, uint8_t behind, int high, unsigned i,
-		     struct jump_pair *ret_pair);
 	/* A jump to anywhere, from anywhere: at most UBP_FAR_JUMP_MAX bytes. Returns its length. */
 	size_t (*build_far)(uint64_t to, uint8_t *ret_code);
 	/* Does nothing that stands behind @insn run, unless somebody jumps there? Where there is .find_short. */

@@ -91,20 +91,6 @@ struct pun {
 	int64_t low;    /* ... the first, from the window's start */
 };
 
-/*
- * A pair of jumps, where a branch leads to right behind a ret, or behind fewer bytes of fill than a jump has: the second one stands on what the branch
- * leads to, as any jump does, and its first bytes are read as the end of the first one, which stands on the ret. Each leads to a hop; the bytes of the second one
- * are chosen so that memory is free in both places.
- */
-#define UBP_PAIR_STEP                                                                          \
-	0x1000000LL /* both places are within so many bytes, and a few more, from a multiple of it on */
-#define UBP_PAIR_SLACK 16
-
-struct jump_pair {
-	uint64_t first, second; /* where they lead */
-	struct pun pun;         /* of the first: what it has of the second */
-};
-
 /* Whole instructions under a jump. */
 struct window {
 	struct displaced_insn insns[UBP_WINDOW_INSNS];
@@ -120,7 +106,6 @@ struct window {
 	 * themselves, by what the runtime notes of the goroutine. Flags are lost: not where somebody wants them.
 	 */
 	bool asks_room;
-	bool is_moved; /* its copy is all there is of its detour, for the second of a pair of jumps: nothing is recorded */
 };
 
 /*

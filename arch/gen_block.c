@@ -14,7 +14,7 @@
  *   leave:  restore, jump to the copy
  *   trap:   restore, breakpoint, the lead again, jump to the copy
  *
- * One without probes scans the stack instead, or asks the tracer to come, and leaves, or takes its trap, or is the copy alone. One with probes may ask the
+ * One without probes scans the stack instead, or asks the tracer to come, and leaves, or takes its trap. One with probes may ask the
  * tracer to come first.
  *
  * Return probes: behind the entry probes the return address is replaced; the return code is
@@ -510,9 +510,7 @@ static void put_block(struct gen *g)
 	g->high_bits = emit_label(&g->e);
 	then = put_copy(g, &copy, &ret);
 	g->isa->align(&g->e);
-	if (g->plan->window->is_moved)
-		g->out->entry_at = emit_at(&g->e, copy);
-	else if (g->plan->n_probes == 0)
+	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
 	else
 		put_entry(g, copy, back);

@@ -78,8 +78,6 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 		return ubp_fail(err, EOPNOTSUPP, "nothing but a place of ubp's own asks");
 	if (plan->asks && plan->n_probes == 0)
 		return isa->check_plan(plan, err);
-	if (plan->window->is_moved && plan->n_probes == 0)
-		return isa->check_plan(plan, err);
 	if (plan->n_probes == 0 || plan->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "%zu probes at one place", plan->n_probes);
 	if (plan->lead && (!isa->lead_again || plan->lead->sp_down > LEAD_DOWN_MAX))

@@ -136,7 +136,6 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.jump.mirrors = mirrors,
 	.jump.find_punned = x86_find_punned,
 	.jump.take_pun = x86_take_pun,
-	.jump.pair = x86_pair,
 	.jump.runs_anywhere = x86_runs_anywhere,
 	.jump.runs_or_faults = x86_runs_or_faults,
 	.jump.pun_with = x86_pun_with,

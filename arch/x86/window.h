@@ -39,8 +39,6 @@ int x86_find_punned(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t 
 bool x86_take_pun(struct window *window, uint8_t n_prefix, const uint8_t *behind);
 uint64_t x86_pun_with(const struct pun *pun, uint64_t vaddr, uint64_t hop,
 		      unsigned breakpoints);
-/* Two jumps that share bytes. */
-bool x86_pair(uint64_t ret, uint8_t behind, int high, unsigned i, struct jump_pair *ret_pair);
 size_t x86_far_jump(uint64_t to, uint8_t *ret_code);
 /* Does nothing that stands behind it run, unless somebody jumps there? */
 bool x86_ends_flow(const struct displaced_insn *insn);

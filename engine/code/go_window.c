@@ -45,11 +45,11 @@ static const char *why_no_room(const struct go_place *place, const uint8_t *code
  * A fault in a copy of theirs is made good by a tracer alone; a program of Go's may panic by it, and go on. Where the return address is on top of the stack it
  * does so without a tracer, too: the runtime takes an address that it does not know for a bad call of the caller's (shouldPushSigpanic()).
  */
-static bool may_fault(struct object *object, uint64_t elf_vaddr, const struct window *window)
+static bool may_fault(const struct go_place *place, const struct window *window)
 {
-	const struct ubp_arch *arch = object->arch;
+	const struct ubp_arch *arch = place->object->arch;
 
-	if (gopclntab_is_frameless(object, elf_vaddr, elf_vaddr + window->len))
+	if (gopclntab_is_frameless(place->object, place->vaddr, place->vaddr + window->len))
 		return false;
 	for (size_t i = 0; i < window->n; i++)
 		if (arch->insn.may_fault(&window->insns[i]))
@@ -83,7 +83,7 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 		why = why_no_room(place, code, len > 0 ? (size_t)len : 0);
 	if (why)
 		return why;
-	if (check == 0 && may_fault(place->object, place->vaddr, window))
+	if (check == 0 && may_fault(place, window))
 		return "its Go function makes not sure of the stack it needs, and may panic by "
 		       "these instructions";
 	window->asks_room = check == 0;
@@ -92,17 +92,6 @@ const char *go_why_no_window(const struct go_place *place, struct window *window
 	    !gopclntab_never_parks(place->object, place->vaddr, end))
 		return why_parked;
 	return NULL;
-}
-
-const char *go_why_not_moved(struct object *object, uint64_t elf_vaddr,
-			     const struct window *window)
-{
-	if (may_fault(object, elf_vaddr, window))
-		return "its Go function may panic by these instructions";
-	return window->n > 1 && !gopclntab_never_parks(object, elf_vaddr,
-						       elf_vaddr + window->len)
-		       ? why_parked
-		       : NULL;
 }
 
 bool go_may_ask_flags(struct object *object, uint64_t elf_vaddr)

@@ -24,10 +24,6 @@ struct go_place {
 /* Returns a reason, or NULL: there it may be. Sets its .asks_room. */
 const char *go_why_no_window(const struct go_place *place, struct window *window);
 
-/* The same of a window at @elf_vaddr that leads to nothing but its copy, which needs no stack. */
-const char *go_why_not_moved(struct object *object, uint64_t elf_vaddr,
-			     const struct window *window);
-
 /* May what is at @elf_vaddr, where a function jumps to, ask for the flags that it finds? A detour that looks for room (window.asks_room) costs them. */
 bool go_may_ask_flags(struct object *object, uint64_t elf_vaddr);
 

@@ -18,7 +18,6 @@
 #include "engine/code/led_to.h"
 #include "engine/code/puns.h"
 #include "engine/code/refusals.h"
-#include "engine/code/window_priv.h"
 #include "engine/elf/object_priv.h"
 #include "engine/elf/properties.h"
 #include "engine/elf/segments.h"
@@ -26,14 +25,25 @@
 
 #define PADDING_MAX 8
 
-int window_refuse(const struct window_site *s, enum window_refusal why, const char *text)
+struct site {
+	struct object *object;
+	const struct ubp_arch *arch;
+	uint64_t vaddr;      /* elf_vaddr of the window */
+	uint64_t first;      /* what nobody may lead to: that, or all behind its first byte */
+	uint64_t start, end; /* of its function */
+	bool is_run_up, is_behind; /* a return is caught there; it has a lead */
+	struct window *window;
+	struct ubp_err *err;
+};
+
+static int refuse(const struct site *s, enum window_refusal why, const char *text)
 {
 	s->window->why = (uint8_t)why;
 	return ubp_fail(s->err, EOPNOTSUPP, "%s", text);
 }
 
 /* Bytes of fill behind the function, that are nobody's. */
-static size_t find_padding(const struct window_site *s)
+static size_t find_padding(const struct site *s)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	ssize_t len = code_read(s->object, s->end, code, sizeof(code));
@@ -55,28 +65,27 @@ static size_t find_padding(const struct window_site *s)
 	return n;
 }
 
-static int find_function(struct window_site *s, uint64_t foffset)
+static int find_function(struct site *s, uint64_t foffset)
 {
 	struct decoded_insn insn;
 	int rc;
 
 	if (!object_is_executable(s->object, foffset) ||
 	    object_foffset_to_vaddr(s->object, foffset, &s->vaddr) < 0)
-		return window_refuse(s, WINDOW_UNKNOWN, "it is not in code");
+		return refuse(s, WINDOW_UNKNOWN, "it is not in code");
 	if (object_extent(s->object, foffset, &s->start, &s->end) < 0)
-		return window_refuse(s, WINDOW_UNKNOWN, "no function is known there");
+		return refuse(s, WINDOW_UNKNOWN, "no function is known there");
 	if (s->vaddr == s->start)
 		return 0;
 	rc = decoded_at(s->object, s->vaddr, &insn);
 	if (rc == -ENOMEM || rc == -EIO)
 		return ubp_fail(s->err, -rc, "cannot look at the code of %s", s->object->path);
 	if (rc < 0 || insn.start != s->vaddr)
-		return window_refuse(s, WINDOW_UNKNOWN,
-				     "no instruction is known to start there");
+		return refuse(s, WINDOW_UNKNOWN, "no instruction is known to start there");
 	return 0;
 }
 
-int window_find(struct window_site *s)
+static int find_window(struct site *s)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	ssize_t len = code_read(s->object, s->vaddr, code, sizeof(code));
@@ -90,7 +99,7 @@ int window_find(struct window_site *s)
 }
 
 /* The instruction that a breakpoint takes the place of. */
-static int find_insn(struct window_site *s)
+static int find_insn(struct site *s)
 {
 	uint8_t code[UBP_INSN_MAX];
 	ssize_t len = code_read(s->object, s->vaddr, code, sizeof(code));
@@ -100,8 +109,8 @@ static int find_insn(struct window_site *s)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
 	rc = s->arch->insn.analyze(code, (size_t)len, s->vaddr, &s->window->insns[0], s->err);
 	if (rc < 0)
-		return window_refuse(s, WINDOW_INSN,
-				     "what follows its first instruction stays in place");
+		return refuse(s, WINDOW_INSN,
+			      "what follows its first instruction stays in place");
 	s->window->n = 1;
 	s->window->len = s->window->insns[0].len;
 	s->window->jump_len = s->arch->swbp.len;
@@ -119,7 +128,7 @@ static bool is_for_guard(const struct ubp_arch *arch, const uint8_t *code, size_
 }
 
 /* The window's place is the one behind the lead. */
-static int find_lead(struct window_site *s, struct lead *lead)
+static int find_lead(struct site *s, struct lead *lead)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	uint64_t left = s->end - s->vaddr;
@@ -132,34 +141,33 @@ static int find_lead(struct window_site *s, struct lead *lead)
 	    lead->len == len ||
 	    is_for_guard(s->arch, code + lead->len, (size_t)len - lead->len)) {
 		lead->len = 0;
-		return window_refuse(s, WINDOW_LEAD,
-				     "what its first instruction does cannot be taken back");
+		return refuse(s, WINDOW_LEAD,
+			      "what its first instruction does cannot be taken back");
 	}
 	s->vaddr += lead->len;
 	s->first = s->vaddr;
 	return 0;
 }
 
-int window_check_go(const struct window_site *s)
+static int check_go(const struct site *s)
 {
 	const struct go_place place = { s->object, s->start,     s->end,
 					s->vaddr,  s->is_run_up, s->is_behind };
 	const char *why = s->object->is_go ? go_why_no_window(&place, s->window) : NULL;
 
-	return why ? window_refuse(s, WINDOW_GO, why) : 0;
+	return why ? refuse(s, WINDOW_GO, why) : 0;
 }
 
 /* --- who leads there -------------------------------------------------------------------- */
 
 /* Indirect branches lead there. */
-static int check_pad(const struct window_site *s)
+static int check_pad(const struct site *s)
 {
 	if (s->arch->jump.is_landing_pad && s->arch->jump.is_landing_pad(s->window) &&
 	    object_needs_landings(s->object))
-		return window_refuse(
-			s, WINDOW_LANDING,
-			"it is a landing pad, and its file asks for those (BTI): no "
-			"indirect branch could come to a jump");
+		return refuse(s, WINDOW_LANDING,
+			      "it is a landing pad, and its file asks for those (BTI): no "
+			      "indirect branch could come to a jump");
 	return 0;
 }
 
@@ -188,7 +196,7 @@ static bool is_mangled(const char *name)
  * Is its function from a compiler? Names tell. Code that was written by hand can have addresses of 4 bytes; compilers
  * have 8 for each, or distances.
  */
-static bool is_compiled(const struct window_site *s)
+static bool is_compiled(const struct site *s)
 {
 	struct object_symbol symbol;
 	uint64_t foffset;
@@ -200,7 +208,7 @@ static bool is_compiled(const struct window_site *s)
 }
 
 /* The first landing of @kind that the window must not have, or @to. */
-static uint64_t first_of(const struct window_site *s, const struct landings *landings,
+static uint64_t first_of(const struct site *s, const struct landings *landings,
 			 enum landing_kind kind, uint64_t to)
 {
 	uint64_t at = s->first - 1;
@@ -215,7 +223,7 @@ static uint64_t first_of(const struct window_site *s, const struct landings *lan
 }
 
 /* Landings that the file has a list of. */
-static int check_listed(const struct window_site *s, const struct landings *landings)
+static int check_listed(const struct site *s, const struct landings *landings)
 {
 	uint64_t to = s->vaddr + s->window->jump_len, at = to;
 	enum landing_kind kind = LANDING_N;
@@ -240,7 +248,7 @@ static int check_listed(const struct window_site *s, const struct landings *land
 			landing_texts[kind].who, (int)(at - s->vaddr));
 }
 
-int window_check_landings(const struct window_site *s)
+static int check_landings(const struct site *s)
 {
 	uint64_t to = s->vaddr + s->window->jump_len;
 	const struct landings *landings;
@@ -256,19 +264,17 @@ int window_check_landings(const struct window_site *s)
 	if ((s->first == s->vaddr || s->window->jump_len > s->window->insns[0].len) &&
 	    (led_by_base(s->object, landings, s->start + 1, s->end) ||
 	     led_by_constant(s->object, landings, s->start + 1, s->end, s->start, s->end)))
-		return window_refuse(s, WINDOW_OWN,
-				     "its function computes addresses of its own code");
+		return refuse(s, WINDOW_OWN, "its function computes addresses of its own code");
 	if (led_by_constant(s->object, landings, s->first, to, 0, UINT64_MAX))
-		return window_refuse(s, WINDOW_ADDRESS,
-				     "an address under the jump is a constant in code");
+		return refuse(s, WINDOW_ADDRESS,
+			      "an address under the jump is a constant in code");
 	if (led_by_branch(s->object, s->first, to))
-		return window_refuse(s, WINDOW_BRANCH,
-				     "a branch near by leads to under the jump");
+		return refuse(s, WINDOW_BRANCH, "a branch near by leads to under the jump");
 	return 0;
 }
 
 /* The window begins at @foffset; if @lead is not NULL, behind its lead, which goes there. */
-static int find_start(struct window_site *s, uint64_t foffset, struct lead *lead)
+static int find_start(struct site *s, uint64_t foffset, struct lead *lead)
 {
 	const char *why;
 	int rc = find_function(s, foffset);
@@ -279,34 +285,34 @@ static int find_start(struct window_site *s, uint64_t foffset, struct lead *lead
 	if (rc < 0)
 		return rc;
 	why = object_refuse_at(s->object, foffset + (lead ? lead->len : 0));
-	return why ? window_refuse(s, WINDOW_INSN, why) : 0;
+	return why ? refuse(s, WINDOW_INSN, why) : 0;
 }
 
-int window_look(struct window_site *s, uint64_t foffset, struct lead *lead)
+static int look(struct site *s, uint64_t foffset, struct lead *lead)
 {
 	int rc;
 
 	memset(s->window, 0, sizeof(*s->window));
 	s->is_behind = lead != NULL;
 	if (!s->arch || !s->arch->jump.find)
-		return window_refuse(s, WINDOW_INSN, "no jumps for this instruction set");
+		return refuse(s, WINDOW_INSN, "no jumps for this instruction set");
 	rc = find_start(s, foffset, lead);
 	if (rc == 0)
-		rc = window_find(s);
+		rc = find_window(s);
 	if (rc == 0)
-		rc = window_check_go(s);
+		rc = check_go(s);
 	if (rc == 0 && !lead)
 		rc = check_pad(s);
 	/* Where nothing can start but at its start, nobody can lead there. */
 	if (rc == 0 && (lead || s->window->jump_len > s->arch->insn.align))
-		rc = window_check_landings(s);
+		rc = check_landings(s);
 	return rc;
 }
 
 int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
 		struct window *ret_window, struct ubp_err *err)
 {
-	struct window_site s = {
+	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
 	int rc;
@@ -314,16 +320,15 @@ int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
 	memset(ret_lead, 0, sizeof(*ret_lead));
 	memset(ret_window, 0, sizeof(*ret_window));
 	if (!s.arch)
-		return window_refuse(&s, WINDOW_INSN,
-				     "no breakpoints for this instruction set");
+		return refuse(&s, WINDOW_INSN, "no breakpoints for this instruction set");
 	rc = find_start(&s, foffset, ret_lead);
 	if (rc == 0)
 		rc = find_insn(&s);
-	return rc == 0 ? window_check_landings(&s) : rc;
+	return rc == 0 ? check_landings(&s) : rc;
 }
 
 /* The bytes at @foffset: *ret_len that can be read, and how many of them are the function's. */
-int window_read_start(struct window_site *s, uint64_t foffset, uint8_t code[UBP_WINDOW_MAX],
+static int read_start(struct site *s, uint64_t foffset, uint8_t code[UBP_WINDOW_MAX],
 		      size_t *ret_len, size_t *ret_own)
 {
 	uint64_t left;
@@ -341,73 +346,68 @@ int window_read_start(struct window_site *s, uint64_t foffset, uint8_t code[UBP_
 	return 0;
 }
 
-/* What is refused for a longer jump is refused by window_look() already. */
-static int look_short(struct window_site *s, uint64_t foffset)
+/* What is refused for a longer jump is refused by look() already. */
+static int look_short(struct site *s, uint64_t foffset)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t len = 0, own = 0;
-	int rc = window_read_start(s, foffset, code, &len, &own);
+	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc < 0)
 		return rc;
 	rc = s->arch->jump.find_short(code, own, s->vaddr, s->window, s->err);
 	if (rc == 0 && s->object->is_go)
-		return window_refuse(s, WINDOW_GO,
-				     "goroutines may be parked at what a jump leads to");
+		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
 	if (rc == 0)
-		rc = window_check_landings(s);
+		rc = check_landings(s);
 	if (rc == 0)
 		rc = hops_find(s->object, s->vaddr, s->window, s->err);
 	if (rc == 0 && !s->window->n_hops)
-		return window_refuse(s, WINDOW_FILL,
-				     "no unused bytes are near by for a short one");
+		return refuse(s, WINDOW_FILL, "no unused bytes are near by for a short one");
 	return rc;
 }
 
 int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {
-	struct window_site s = {
+	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
 
 	memset(ret_window, 0, sizeof(*ret_window));
 	if (!s.arch || !s.arch->jump.find_short)
-		return window_refuse(&s, WINDOW_INSN,
-				     "no short jumps for this instruction set");
+		return refuse(&s, WINDOW_INSN, "no short jumps for this instruction set");
 	return look_short(&s, foffset);
 }
 
 /* In a jump for @jump_len bytes. */
-static int look_punned(struct window_site *s, uint64_t foffset, uint8_t jump_len)
+static int look_punned(struct site *s, uint64_t foffset, uint8_t jump_len)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	size_t len = 0, own = 0;
-	int rc = window_read_start(s, foffset, code, &len, &own);
+	int rc = read_start(s, foffset, code, &len, &own);
 
 	if (rc < 0)
 		return rc;
 	rc = s->arch->jump.find_punned(code, own, jump_len, s->vaddr, s->window, s->err);
 	/* Its hop is in memory of ours, where no goroutine is parked. */
 	if (rc == 0)
-		rc = window_check_go(s);
+		rc = check_go(s);
 	if (rc == 0)
-		rc = window_check_landings(s);
+		rc = check_landings(s);
 	if (rc == 0 && !puns_choose(s->object, s->vaddr, foffset, code, len, s->window))
-		return window_refuse(
-			s, WINDOW_FILL,
-			"what stands there lets a part of a jump lead to no free memory");
+		return refuse(s, WINDOW_FILL,
+			      "what stands there lets a part of a jump lead to no free memory");
 	return rc;
 }
 
-int window_look_punned(struct window_site *s, uint64_t foffset)
+static int look_all_punned(struct site *s, uint64_t foffset)
 {
 	int rc = -EOPNOTSUPP;
 
 	memset(s->window, 0, sizeof(*s->window));
 	if (!s->arch || !s->arch->jump.find_punned)
-		return window_refuse(s, WINDOW_INSN,
-				     "no punned jumps for this instruction set");
+		return refuse(s, WINDOW_INSN, "no punned jumps for this instruction set");
 	/* The more bytes of it are written, the more places are there that it may lead to. */
 	for (uint8_t n = UBP_PUN_FIXED; n > 0 && rc == -EOPNOTSUPP; n--) {
 		ubp_err_reset(s->err);
@@ -421,11 +421,121 @@ int window_look_punned(struct window_site *s, uint64_t foffset)
 int object_window_punned(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err)
 {
-	struct window_site s = {
+	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
 
-	return window_look_punned(&s, foffset);
+	return look_all_punned(&s, foffset);
+}
+
+/* All of a jump but its last byte. */
+static int look_run_up(struct site *s, uint64_t foffset)
+{
+	uint8_t code[UBP_WINDOW_MAX];
+	size_t len = 0, own = 0;
+	int rc = read_start(s, foffset, code, &len, &own);
+
+	if (rc == 0)
+		rc = s->arch->jump.find_punned(code, own, UBP_HOP_LEN - 1, s->vaddr, s->window,
+					       s->err);
+	if (rc == 0 && s->window->n > 1)
+		return refuse(s, WINDOW_SHORT, "its first instruction is too short");
+	if (rc == 0)
+		rc = check_go(s);
+	if (rc == 0)
+		rc = check_landings(s);
+	/* Behind that byte a breakpoint may stand. */
+	if (rc == 0 && (!puns_choose(s->object, s->vaddr, foffset, code, len, s->window) ||
+			s->window->pun.n_fixed != 1))
+		return refuse(s, WINDOW_FILL,
+			      "what stands there lets a part of a jump lead to no free memory");
+	return rc;
+}
+
+int object_window_run_up(struct object *object, uint64_t foffset, bool several,
+			 struct window *ret_window, struct ubp_err *err)
+{
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
+	int rc = look(&s, foffset, NULL);
+
+	if (several || (rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) ||
+	    !object->arch || !object->arch->jump.find_punned)
+		return rc == 0 && ret_window->n > 1 && !several ? -EOPNOTSUPP : rc;
+	memset(ret_window, 0, sizeof(*ret_window));
+	ubp_err_reset(err);
+	return look_run_up(&s, foffset);
+}
+
+static int check_ret(const struct object *object, const struct window *window,
+		     struct ubp_err *err)
+{
+	const struct displaced_insn *ret = &window->insns[0];
+
+	if (window->n > 1 || ret->leave != LEAVE_RET ||
+	    ret->ret_pops != object->arch->addr_size)
+		return ubp_fail(err, EOPNOTSUPP, "it is no plain ret instruction");
+	return 0;
+}
+
+/* What @find finds at a ret: flags are nobody's there. */
+static int find_at_ret(struct object *object, uint64_t foffset,
+		       int (*find)(struct site *s, uint64_t foffset), struct window *ret_window,
+		       struct ubp_err *err)
+{
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours at ret instructions");
+	rc = find(&s, foffset);
+	return rc == 0 ? check_ret(object, ret_window, err) : rc;
+}
+
+static int look_at_start(struct site *s, uint64_t foffset)
+{
+	return look(s, foffset, NULL);
+}
+
+int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			 struct ubp_err *err)
+{
+	return find_at_ret(object, foffset, look_at_start, ret_window, err);
+}
+
+int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			     struct ubp_err *err)
+{
+	return find_at_ret(object, foffset, look_all_punned, ret_window, err);
+}
+
+int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
+			  struct ubp_err *err)
+{
+	struct site s = { .object = object,
+			  .arch = object->arch,
+			  .is_run_up = true,
+			  .window = ret_window,
+			  .err = err };
+	int rc;
+
+	if (!object->arch || !object->arch->jump.runs_anywhere)
+		return ubp_fail(err, EOPNOTSUPP, "no detours where functions are left");
+	rc = look(&s, foffset, NULL);
+	if (rc == 0 && (ret_window->n > 1 || ret_window->insns[0].leave != LEAVE_JUMP ||
+			!object->arch->jump.ends_flow(&ret_window->insns[0])))
+		return ubp_fail(err, EOPNOTSUPP, "it is no plain jump");
+	if (rc == 0 && ret_window->asks_room &&
+	    go_may_ask_flags(object, ret_window->insns[0].target))
+		return refuse(&s, WINDOW_GO, "what it jumps to may ask for the flags");
+	return rc;
 }
 
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
@@ -464,20 +574,20 @@ int object_window_first(struct object *object, uint64_t foffset, struct window *
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
 		  struct ubp_err *err)
 {
-	struct window_site s = {
+	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
 
-	return window_look(&s, foffset, NULL);
+	return look(&s, foffset, NULL);
 }
 
 int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
 			 struct window *ret_window, struct ubp_err *err)
 {
-	struct window_site s = {
+	struct site s = {
 		.object = object, .arch = object->arch, .window = ret_window, .err = err
 	};
 
 	memset(ret_lead, 0, sizeof(*ret_lead));
-	return window_look(&s, foffset, ret_lead);
+	return look(&s, foffset, ret_lead);
 }

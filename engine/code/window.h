@@ -62,17 +62,6 @@ int object_window_punned_ret(struct object *object, uint64_t foffset, struct win
 int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
 			  struct ubp_err *err);
 
-/* The same with as many bytes of a jump as have room there, .jump_len, fewer than it has: the first of a pair (arch/detour.h). */
-int object_window_ret_part(struct object *object, uint64_t foffset, struct window *ret_window,
-			   struct ubp_err *err);
-
-/*
- * A window of whole instructions for a jump that leads to their copy, where nothing is probed: the second of a pair of jumps (arch/detour.h). Anybody may lead to
- * its first byte. Errors as of object_window().
- */
-int object_window_moved(struct object *object, uint64_t foffset, struct window *ret_window,
-			struct ubp_err *err);
-
 /* At the first instruction: what object_window() finds, else object_window_short(), else object_window_punned(). */
 int object_window_first(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err);

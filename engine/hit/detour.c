@@ -236,20 +236,19 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 
 	if (on)
 		return ubp_host_set_pc(tid, on) == 0;
-	if (jump->run_up > 0 && at - jump->detour.entry_at < (uint64_t)jump->run_up)
+	if (jump->run_up && at - jump->detour.entry_at < jump->run_up)
 		return fault_in_run_up(held, site, jump, at - jump->detour.entry_at, sig);
 	while (i < jump->n && jump->detour.copy.at[i] != at)
 		i++;
 	if (i == jump->n)
 		return false;
-	to = site->vaddr + (jump->run_up > 0 ? (uint64_t)jump->run_up : jump->from[i]);
+	to = site->vaddr + (jump->run_up ? jump->run_up : jump->from[i]);
 	/*
 	 * The program's handler may come back to this instruction or to the next one, and
 	 * that must not be under a jump. (At the window's start: if it runs again, that is
 	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
-	if (i == 0 && site->n_probes && jump->run_up >= 0 &&
-	    site_probed(site, site->probes[0]) != site->vaddr)
+	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
 		moved = site_to_first(hit->plant, held, site);
 	/* The site, too, is gone with the last thread. */
 	if (!held_lasts(held))

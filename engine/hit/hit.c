@@ -250,7 +250,7 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	}
 	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
 		return_look_landed(t, regs->r[arch->reg.sp]);
-	if (site_is_probed(site) && !site->is_moved && !site_is_aside(site)) {
+	if (site_is_probed(site) && !site->is_moved && !site->run_up) {
 		stop_count_site(site);
 		upgrade_at_ret(hit->plant, hit->tracer, t->process->space, site);
 		probes_at(hit, t, site, regs);
@@ -439,7 +439,7 @@ static struct site *find_behind(const struct space *space, uint64_t vaddr)
 	for (unsigned len = 1; len <= sizeof(((struct lead *)0)->bytes); len++) {
 		struct site *site = plant_site_at(space, vaddr + len);
 
-		if (site && site->planted && site->n_probes && !site_is_aside(site) &&
+		if (site && site->planted && site->n_probes && !site->run_up &&
 		    site_behind(site, site->probes[0]) == len)
 			return site;
 	}

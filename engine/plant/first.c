@@ -27,7 +27,7 @@ static const char why_fault[] = "its first instructions made a fault";
 /* The first of its probes whose lead it stands behind, or NULL. */
 static struct uprobe *led(const struct site *site)
 {
-	for (size_t i = 0; i < site->n_probes && !site_is_aside(site); i++)
+	for (size_t i = 0; i < site->n_probes && !site->run_up; i++)
 		if (site_behind(site, site->probes[i]))
 			return site->probes[i];
 	return NULL;

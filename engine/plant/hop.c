@@ -18,7 +18,7 @@
 
 static const struct uprobe_window *window_of(const struct site *site)
 {
-	return site->n_probes && !site_is_aside(site) ? &site->probes[0]->window : NULL;
+	return site->n_probes && !site->run_up ? &site->probes[0]->window : NULL;
 }
 
 bool hop_is_needed(const struct site *site)

@@ -21,7 +21,6 @@
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/mirror.h"
 #include "engine/plant/neighbour.h"
-#include "engine/plant/pair.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/run_up.h"
@@ -63,13 +62,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 	if (site->run_up)
 		return run_up_why_not(ps, at);
-	if (site->behind_ret)
-		return pair_why_not(ps, at);
-	if (jump_is_at_ret(site)) {
-		const char *why = at_ret_why_not(ps, at);
-
-		return why ? why : pair_why_no_first(ps, site);
-	}
+	if (jump_is_at_ret(site))
+		return at_ret_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
 		return len ? neighbour_at(ps, at, len) : site->window->why;
@@ -136,14 +130,13 @@ static bool is_candidate(const struct site *site)
 {
 	return (site->n_probes || jump_is_at_ret(site) ||
 		(site->window && !site_is_probed(site))) &&
-	       (site->planted || bell_is_call(site) || site_is_aside(site)) &&
-	       !site->is_patched && !site->is_spared && site->rung == SITE_BOOSTED &&
-	       !site->no_jump;
+	       (site->planted || bell_is_call(site) || site->run_up) && !site->is_patched &&
+	       !site->is_spared && site->rung == SITE_BOOSTED && !site->no_jump;
 }
 
 static bool has_return(const struct site *site)
 {
-	for (size_t i = 0; i < site->n_probes && !site_is_aside(site); i++)
+	for (size_t i = 0; i < site->n_probes && !site->run_up; i++)
 		if (site->probes[i]->kind == PROBE_RETURN)
 			return true;
 	return false;
@@ -317,8 +310,8 @@ static int provide_mirrors(const struct held *held, struct maps *maps,
 		const struct site *site = batch->tries[i].site;
 
 		/* A bell, and a run-up, stands on an instruction that is as long as a jump; and who has returns caught is not let go of. */
-		if (batch->tries[i].vaddr >= done && !bell_is_call(site) &&
-		    !site_is_aside(site) && !site->n_exits)
+		if (batch->tries[i].vaddr >= done && !bell_is_call(site) && !site->run_up &&
+		    !site->n_exits)
 			rc = mirror_provide(held, maps, site->vaddr, &done, err);
 	}
 	return rc;
@@ -338,17 +331,6 @@ static int provide_puns(struct plant *plant, const struct held *held, struct map
 				return ubp_fail(err, ESRCH, "thread %d has ended",
 						(int)held->tid);
 		}
-	return 0;
-}
-
-/* The same of pairs of jumps. */
-static int provide_pairs(const struct held *held, struct maps *maps,
-			 const struct jump_batch *batch, struct ubp_err *err)
-{
-	for (size_t i = 0; i < batch->n; i++)
-		if (batch->tries[i].site->behind_ret &&
-		    pair_provide(held, maps, batch->tries[i].site) == -ESRCH)
-			return ubp_fail(err, ESRCH, "thread %d has ended", (int)held->tid);
 	return 0;
 }
 
@@ -497,8 +479,6 @@ int jump_prepare(struct plant *plant, const struct held *held, struct jump_batch
 		rc = provide_areas(plant, &there, &maps, batch, err);
 	if (rc == 0)
 		rc = provide_puns(plant, &there, &maps, batch, err);
-	if (rc == 0)
-		rc = provide_pairs(&there, &maps, batch, err);
 	if (rc == 0 && !plant->opt.stay)
 		rc = provide_mirrors(&there, &maps, batch, err);
 	if (held_lasts(held))

@@ -22,7 +22,6 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/mirror.h"
-#include "engine/plant/pair.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/run_up.h"
@@ -196,7 +195,7 @@ static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
 	rc = arch->jump.build(window, site->vaddr, site->hop.vaddr, jump->bytes, err);
 	if (rc == 0)
 		rc = arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
-	if (rc == 0 || !site->hop.is_own || site->hop.stands || site->behind_ret)
+	if (rc == 0 || !site->hop.is_own || site->hop.stands)
 		return rc;
 	/* The detour is too far from there. */
 	jump_forget_hop(ps, site);
@@ -242,9 +241,6 @@ static int find_code(struct build *b, struct site *site, struct run_up *run_up,
 		plan->lead = &run_up->lead;
 		plan->code.len = 0;
 		rc = run_up_find(b->space, &b->view, site, run_up, err);
-	} else if (site->behind_ret) {
-		plan->asks = false;
-		rc = pair_find(b->space, &b->view, site, &run_up->jumped, err);
 	} else {
 		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
 		run_up->before = (struct window){ 0 };
@@ -259,13 +255,13 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 			const struct detour_plan *plan)
 {
 	jump->copy = plan->vaddr;
-	jump->is_watch = !plan->n_probes && !plan->window->is_moved;
-	jump->claims = !plan->n_probes || plan->claim;
+	jump->is_watch = !plan->n_probes;
+	jump->claims = jump->is_watch || plan->claim;
 	jump->len = (uint32_t)jump->detour.len;
 	jump->is_at_ret = plan->run_up != NULL;
 	jump->ends_at_ret = plan->then != NULL;
 	jump->is_at_jump = jump_is_at_jump(site);
-	jump->run_up = (int8_t)(site->run_up - site->behind_ret);
+	jump->run_up = site->run_up;
 }
 
 /* Of a function of one ret: its returns come behind what is at its entry. */
@@ -293,7 +289,7 @@ static int generate(struct build *b, struct site *site, uint64_t vaddr, struct s
 	uint8_t code[CODE_MAX];
 	struct run_up run_up;
 	const struct window *window = &run_up.jumped;
-	bool is_watch = jump_n_recorded(site) == 0; /* or it moves what is behind a ret */
+	bool is_watch = jump_n_recorded(site) == 0;
 	const struct hijack_place hijacks = hijack_place(ps);
 	struct detour_plan then, plan = {
 		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),

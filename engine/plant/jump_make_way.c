@@ -95,7 +95,7 @@ static struct site *in_the_way_of(const struct plant_space *ps, const struct add
 {
 	uint64_t vaddr = a->site->vaddr;
 
-	if (a->run_up || a->behind_ret)
+	if (a->run_up)
 		return NULL;
 	return a->is_new ? jump_over(ps, vaddr) : run_up_over(ps, vaddr);
 }

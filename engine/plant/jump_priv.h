@@ -89,7 +89,5 @@ void jump_forget_traps(struct plant_space *ps, const struct site_jump *jump);
  * instruction. Its threads that run are held. 0 or -errno: it is as it was, or in between.
  */
 int jump_to_breakpoint(const struct space *space, struct site *site);
-/* The same of the first of a pair of jumps, if the one at @site is the second. 0 or -errno. */
-int jump_take_first_back(const struct space *space, const struct site *site);
 
 #endif

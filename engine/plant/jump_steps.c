@@ -14,7 +14,6 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/page_edit.h"
-#include "engine/plant/pair.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
@@ -36,7 +35,7 @@ static const char why_not_written[] = "it could not be written";
 enum step { STEP_HOP, STEP_BREAK, STEP_SLOT, STEP_TAIL, STEP_FIRST };
 
 /*
- * A run-up (run_up.h), or what is behind a ret (pair.h), gets its breakpoint in STEP_BREAK; one whose jump takes several instructions, before sleepers are looked at, as other sites have theirs.
+ * A run-up (run_up.h) gets its breakpoint in STEP_BREAK; one whose jump takes several instructions, before sleepers are looked at, as other sites have theirs.
  *
  * A bell in front of a call (bell.h) has no breakpoint. It stands on one instruction, so it is written all at once, in the
  * last step, as it is taken out.
@@ -104,7 +103,7 @@ static bool write_step(const struct space *space, struct edits *edits, struct si
 	return false;
 }
 
-/* Is it for a run-up, or behind a ret, on several instructions of that? */
+/* Is it for a run-up, on several instructions of that? */
 static bool is_several(const struct site_jump *jump)
 {
 	return jump->run_up && jump->n > 1;
@@ -135,14 +134,12 @@ static bool is_ready(const struct space *space, struct page_edit *edit,
 	if (step == STEP_HOP && is_any_buried && plant_site_at(space, site->vaddr) != site)
 		return false;
 	/* No step of this kind changes code of the program: the next one looks at it. */
-	if (step == STEP_HOP && !try->jump->run_up &&
-	    (!try->jump->hop_at || site->hop.is_own))
+	if (step == STEP_HOP && !try->jump->run_up && (!try->jump->hop_at || site->hop.is_own))
 		return bell_is_call(site) || site->planted;
 	if (bell_is_call(site) ||
 	    (try->jump->run_up && !is_several(try->jump) && step <= STEP_BREAK))
 		return is_untouched(space, edit, site);
-	if ((step == STEP_HOP && !site->planted) ||
-	    (step == STEP_FIRST && !pair_stands(space, site)))
+	if (step == STEP_HOP && !site->planted)
 		return false;
 	now = page_edit_at(edit, site->vaddr, arch->swbp.len);
 	return now && memcmp(now, arch->swbp.code, arch->swbp.len) == 0;
@@ -174,7 +171,7 @@ static void give_up(const struct space *space, struct jump_try *try, const char 
 	    take_back(space, site, jump)) {
 		if (jump->is_begun && jump->run_up) {
 			site->planted = false;
-			site->rests = site_is_aside(site);
+			site->rests = site->run_up != 0;
 		}
 		jump->is_begun = false;
 		jump_put_off(space->plant, try, why);
@@ -198,9 +195,8 @@ static bool is_done(const struct space *space, const struct jump_try *try, enum 
 	case STEP_HOP:
 		return !jump->hop_at || hop_stands(space, try->site, jump);
 	case STEP_BREAK:
-		return !jump->run_up ||
-		       (mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
-			memcmp(now, arch->swbp.code, n) == 0);
+		return !jump->run_up || (mem_peek(&space->mem, try->site->vaddr, now, n) == n &&
+					 memcmp(now, arch->swbp.code, n) == 0);
 	case STEP_SLOT:
 		arch->slot.build_jump(try->site->slot, jump_instead(jump, 0), &code);
 		return jump->n == 1 ||
@@ -452,7 +448,6 @@ void jump_write_steps(struct space *space, struct jump_batch *batch)
 		site->jump->is_written = true;
 		try->is_written = true;
 		ps->jump->n_written++;
-		pair_note_written(ps, site);
 	}
 	area_note_change(space, 0);
 	free(edits);

@@ -492,10 +492,8 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	struct site_jump *jump = site->jump;
 	size_t n = arch->swbp.len;
 	bool is_bell = bell_is_call(site);
-	int rc = jump_take_first_back(space, site);
+	int rc = 0;
 
-	if (rc < 0)
-		return rc;
 	if (jump->is_begun && is_bell)
 		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, jump->jump_len);
 	else if (jump->is_begun)
@@ -514,7 +512,7 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 		count_jump(site, false);
 	site->rung = SITE_BOOSTED;
 	if (is_bell || (jump->is_begun && jump->run_up)) {
-		site->rests = is_bell || site_is_aside(site);
+		site->rests = is_bell || site->run_up;
 		site->planted = false;
 	}
 	jump->is_begun = jump->is_written = false;

@@ -166,7 +166,6 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 		hold_end(tracer, space, held);
 	*n_removed += a.n_removed;
 	free(a.entries);
-	free(a.jumps);
 	free(a.hops);
 
 	if (!held_lasts(held) || t->process->space != space) {

@@ -137,33 +137,6 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 		       : rc;
 }
 
-static int note_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
-{
-	if (VEC_ROOM(a->jumps, &a->cap_jumps, a->n_jumps) < 0)
-		return -ENOMEM;
-	a->jumps[a->n_jumps++] = (struct left_jump){ .head = *head, .copy = copy };
-	return 0;
-}
-
-static int compare_jumps(const void *pa, const void *pb)
-{
-	const struct left_jump *a = pa, *b = pb;
-
-	return (a->head.vaddr > b->head.vaddr) - (a->head.vaddr < b->head.vaddr);
-}
-
-/* By ascending addresses: the first of a pair (pair.h) before the second, whose bytes it has. */
-static int take_out_jumps(struct adoption *a)
-{
-	int rc = 0;
-
-	if (a->n_jumps)
-		qsort(a->jumps, a->n_jumps, sizeof(*a->jumps), compare_jumps);
-	for (size_t i = 0; i < a->n_jumps && rc == 0; i++)
-		rc = take_out_jump(a, &a->jumps[i].head, a->jumps[i].copy);
-	return rc;
-}
-
 _Static_assert(sizeof(struct guard_jump) <= MEM_VIEW_MORE, "peeked at as a whole");
 
 /* So many bytes of an area are taken. */
@@ -193,7 +166,7 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 		return 0;
 	leftover_keep_room(area, block - area->vaddr, head.len);
 	/* Of one that is said to be free, too: its tracer may have been wrong. */
-	rc = note_jump(a, &head, copy);
+	rc = take_out_jump(a, &head, copy);
 	if (rc == 0)
 		rc = leftover_note_hop(a, &head, copy);
 	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
@@ -344,8 +317,6 @@ int leftover_areas(struct adoption *a)
 	struct plant_space *ps = a->space->plant;
 	int rc = adopt_areas(a, a->vaddr, a->head);
 
-	if (rc == 0)
-		rc = take_out_jumps(a);
 	if (rc < 0)
 		return rc;
 	clear_tables(a);

@@ -31,12 +31,6 @@ struct left_hop {
 	bool in_use; /* somebody may come back to it */
 };
 
-/* What a block tells, and where the copy in it is. */
-struct left_jump {
-	struct guard_jump head;
-	uint64_t copy;
-};
-
 /* What is in the middle of being taken over: all threads are held once a jump was found. */
 struct adoption {
 	struct tracer *tracer;
@@ -52,8 +46,6 @@ struct adoption {
 	unsigned n_removed;         /* breakpoints that were taken out */
 	struct guard_site *entries; /* of all tables */
 	size_t n_entries, cap_entries;
-	struct left_jump *jumps;
-	size_t n_jumps, cap_jumps;
 	struct left_hop *hops;
 	size_t n_hops, cap_hops;
 	uint64_t len;    /* of all areas */

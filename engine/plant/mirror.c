@@ -21,6 +21,9 @@
 #include "engine/trace/held.h"
 #include "engine/trace/process.h"
 
+/* The head of an area, and a table with one entry, which is empty. */
+#define HEAD_LEN (2 * (uint64_t)PAGE)
+
 /* --- which bytes ----------------------------------------------------------------------------- */
 
 bool mirror_takes_breakpoints(const struct ubp_arch *arch, const struct site *site)
@@ -42,11 +45,11 @@ static bool is_mirror(const struct area *area)
 	return area->keys && !area->n_entries && area->used == area->len;
 }
 
-bool mirror_has(const struct plant_space *ps, uint64_t at)
+static bool is_in_mirror(const struct plant_space *ps, uint64_t at)
 {
 	const struct area *area = area_of(ps, at);
 
-	return area && is_mirror(area) && at - area->vaddr >= MIRRORS_HEAD &&
+	return area && is_mirror(area) && at - area->vaddr >= HEAD_LEN &&
 	       area_of(ps, at + UBP_HOP_LEN - 1) == area;
 }
 
@@ -60,7 +63,7 @@ bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,
 	for (; window->n > 1 && mirror && *mirror; mirror++) {
 		uint64_t at = site->vaddr + window->jump_len + (uint64_t)*mirror;
 
-		if (!mirror_has(ps, at) || map_get(&ps->jump->hops, at) ||
+		if (!is_in_mirror(ps, at) || map_get(&ps->jump->hops, at) ||
 		    !mirrors_serve(arch, window, site->vaddr, at) ||
 		    map_put(&ps->jump->hops, at, site) < 0)
 			continue;
@@ -81,17 +84,19 @@ static bool is_free(const struct maps *maps, uint64_t from, uint64_t to)
 	return is;
 }
 
-int mirror_make(const struct held *held, const struct maps *maps, uint64_t from, uint64_t to,
+/* -EEXIST: something is there. */
+static int make(const struct held *held, const struct maps *maps, uint64_t from, uint64_t to,
 		struct ubp_err *err)
 {
 	struct space *space = held->t->process->space;
-	struct guard_head head = { .magic = UBP_GUARD_MAGIC, .version = UBP_GUARD_VERSION };
+	struct guard_head head = { .magic = UBP_GUARD_MAGIC,
+				   .version = UBP_GUARD_VERSION,
+				   .len = to - from,
+				   .used = to - from };
 	struct area *area;
 	uint64_t vaddr;
 	int rc;
 
-	from -= MIRRORS_HEAD;
-	head.len = head.used = to - from;
 	if (!is_free(maps, from, to) || area_is_too_much(space->plant, &head))
 		return ubp_fail(err, EEXIST, "no room for a mirror");
 	rc = area_map(held, space->plant->stub, from, head.len, PROT_READ | PROT_EXEC, &vaddr,
@@ -109,7 +114,7 @@ int mirror_make(const struct held *held, const struct maps *maps, uint64_t from,
 
 static bool is_there(const struct plant_space *ps, uint64_t from, uint64_t to)
 {
-	return mirror_has(ps, from) && mirror_has(ps, to - UBP_HOP_LEN);
+	return is_in_mirror(ps, from) && is_in_mirror(ps, to - UBP_HOP_LEN);
 }
 
 /* Of @code, the first that there is room for. True: it was not there before. */
@@ -127,11 +132,11 @@ static bool provide(const struct held *held, const struct maps *maps,
 		to = (to + PAGE - 1) / PAGE * PAGE;
 		/* Nothing is below. */
 		if (*mirror < 0 &&
-		    code->start < (uint64_t) - *mirror + MIRRORS_LOWEST + MIRRORS_HEAD)
+		    code->start < (uint64_t) - *mirror + MIRRORS_LOWEST + HEAD_LEN)
 			continue;
 		if (is_there(space->plant, from, to))
 			return false;
-		rc = mirror_make(held, maps, from, to, err);
+		rc = make(held, maps, from - HEAD_LEN, to, err);
 	}
 	return rc == 0;
 }

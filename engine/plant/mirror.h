@@ -17,8 +17,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "engine/base/page.h"
-
 struct held;
 struct maps;
 struct plant_space;
@@ -34,18 +32,6 @@ struct window;
  */
 int mirror_provide(const struct held *held, struct maps *maps, uint64_t vaddr,
 		   uint64_t *ret_end, struct ubp_err *err);
-
-/* The head of an area, and a table with one entry, which is empty. */
-#define MIRRORS_HEAD (2 * (uint64_t)PAGE)
-
-/* Is there room for a hop at @vaddr, in some mirror? Others may have it. */
-bool mirror_has(const struct plant_space *ps, uint64_t vaddr);
-/*
- * One with room in [@from, @to), whole pages, in front of which it has a head. 0; -EEXIST: something is mapped there, or mirrors take too much; or another -errno. @maps is as
- * it was before.
- */
-int mirror_make(const struct held *held, const struct maps *maps, uint64_t from, uint64_t to,
-		struct ubp_err *err);
 
 /* Has the jump at @site, over @window, a place in a mirror that serves, or is one found? It is the site's hop then. */
 bool mirror_choose(const struct plant_space *ps, const struct ubp_arch *arch,

@@ -21,15 +21,9 @@ static const char has_hop[] = "the jump of another probe is in bytes that it wou
 /* Is its place, behind which it may stand, in front of @end? */
 static bool is_under(const struct site *other, uint64_t end)
 {
-	bool has_lead = other->n_probes && !site_is_aside(other);
+	bool has_lead = other->n_probes && !other->run_up;
 
 	return other->vaddr - (has_lead ? site_behind(other, other->probes[0]) : 0) < end;
-}
-
-/* Is there a jump at @behind for the sake of the one at @ret, which shares its bytes? */
-static bool is_pair(const struct site *ret, const struct site *behind)
-{
-	return behind->behind_ret && behind->vaddr - behind->behind_ret == ret->vaddr;
 }
 
 /* @back: bytes behind it. */
@@ -46,13 +40,13 @@ const char *neighbour_of(const struct plant_space *ps, const struct site *site, 
 	for (uint64_t at = site->vaddr + 1; at < site->vaddr + len + UBP_INSN_MAX; at++) {
 		const struct site *other = map_get(&ps->sites, at);
 
-		if (other && !is_pair(site, other) && is_under(other, site->vaddr + len))
+		if (other && is_under(other, site->vaddr + len))
 			return is_replaced;
 	}
 	for (uint64_t back = 1; back < UBP_WINDOW_MAX; back++) {
 		const struct site *other = map_get(&ps->sites, site->vaddr - back);
 
-		if (other && !is_pair(other, site) && reaches_over(other, back))
+		if (other && reaches_over(other, back))
 			return is_reached;
 	}
 	return NULL;
@@ -66,14 +60,14 @@ const char *neighbour_at(const struct plant_space *ps, const struct place *at, s
 	if (hop_near(ps, site->vaddr, len))
 		return has_hop;
 	for (size_t i = at->i + 1; i < at->n && at->sites[i]->vaddr < end + UBP_INSN_MAX; i++)
-		if (!is_pair(site, at->sites[i]) && is_under(at->sites[i], end))
+		if (is_under(at->sites[i], end))
 			return is_replaced;
 	for (size_t i = at->i; i > 0; i--) {
 		const struct site *other = at->sites[i - 1];
 
 		if (site->vaddr - other->vaddr >= UBP_WINDOW_MAX)
 			break;
-		if (!is_pair(other, site) && reaches_over(other, site->vaddr - other->vaddr))
+		if (reaches_over(other, site->vaddr - other->vaddr))
 			return is_reached;
 	}
 	return NULL;

@@ -132,7 +132,7 @@ static void note_done(const struct update *u)
 		if (i + 8 < u->n_added && u->added[i + 8].probe)
 			uprobe_fetch_ahead(u->added[i + 8].probe);
 		any |= a->is_written;
-		if (a->probe && !a->run_up && !a->behind_ret)
+		if (a->probe && !a->run_up)
 			count_site(a->site, a->probe, a->func_vaddr != 0);
 		/* Or one is just being made, for those that were there. */
 		if (jump_is_stale(a->site) || (a->probe && !a->is_new && is_change))

@@ -16,7 +16,6 @@
 #include "engine/base/vec.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hooks.h"
-#include "engine/plant/pair.h"
 #include "engine/plant/plant.h"
 #include "engine/plant/run_up.h"
 #include "engine/plant/sigaction.h"
@@ -67,9 +66,8 @@ static int note_added(struct update *u, const struct added *added)
 
 static bool is_joined(const struct site *site, const struct added *what)
 {
-	if (what->run_up || what->behind_ret || site_is_aside(site))
-		return what->run_up == site->run_up && what->behind_ret == site->behind_ret &&
-		       site_has_probe(site, what->probe);
+	if (what->run_up || site->run_up)
+		return what->run_up && site->run_up && site_has_probe(site, what->probe);
 	if (what->func_vaddr)
 		return site_has_exit(site, what->probe, what->func_vaddr);
 	return what->probe ? site_has_probe(site, what->probe)
@@ -99,7 +97,7 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 	what.is_new = !site;
 	if (site && is_joined(site, &what))
 		return 0;
-	if (site && site_is_aside(site) && !what.run_up && !what.behind_ret)
+	if (site && site->run_up && !what.run_up)
 		run_up_give_way(site);
 	if (site && is_outdated(u, site))
 		return ubp_fail(err, EBUSY,
@@ -119,8 +117,6 @@ static int join(struct update *u, const struct mapping *m, uint64_t vaddr, struc
 		return ubp_fail(err, ENOMEM, "out of memory");
 	if (what.run_up)
 		site->run_up = what.run_up;
-	if (what.behind_ret)
-		site->behind_ret = what.behind_ret;
 	what.watches &= ~site->watches; /* what was there before stays, whatever comes */
 	u->added[u->n_added - 1].watches = what.watches;
 	site->watches |= what.watches;
@@ -214,24 +210,6 @@ static int join_run_up(struct update *u, const struct mapping *m, uint64_t vaddr
 	return 0;
 }
 
-/* Behind the ret, for the second of a pair of jumps. Without it, the ret is a breakpoint. */
-static int join_behind(struct update *u, const struct mapping *m, uint64_t vaddr,
-		       struct uprobe *probe, const struct uprobe_exit *e, struct ubp_err *err)
-{
-	int rc;
-
-	if (!e->behind || e->jump_due || m->end - vaddr < (uint64_t)e->behind + pair_span(e) ||
-	    !pair_fits(u->space, &u->view, vaddr + e->behind, e))
-		return 0;
-	rc = join(u, m, vaddr + e->behind,
-		  (struct added){ .probe = probe, .behind_ret = e->behind },
-		  &(struct site_origin){ .what = probe->what }, false, err);
-	if (rc == 0 || rc == -ENOMEM)
-		return rc;
-	ubp_err_reset(err);
-	return 0;
-}
-
 /* All places where the function of a return probe is left; it starts at @func_vaddr. */
 static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vaddr,
 		      struct ubp_err *err)
@@ -253,8 +231,6 @@ static int join_exits(struct update *u, struct uprobe *probe, uint64_t func_vadd
 			  e->is_jump, err);
 		if (rc == 0)
 			rc = join_run_up(u, m, vaddr, probe, e, err);
-		if (rc == 0)
-			rc = join_behind(u, m, vaddr, probe, e, err);
 	}
 	return rc;
 }

@@ -20,7 +20,6 @@
 #include "engine/plant/hooks.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/neighbour.h"
-#include "engine/plant/pair.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -332,7 +331,7 @@ int pun_provide(struct plant *plant, const struct held *held, struct maps *maps,
 	struct window window = { 0 };
 	int rc = -ERANGE;
 
-	if (!pun || site->hop.vaddr || !arch->take_pun || pair_has_first(site))
+	if (!pun || site->hop.vaddr || !arch->take_pun)
 		return 0;
 	window.pun.starts = pun->starts;
 	window.jump_len = (uint8_t)(pun->n_prefix + UBP_HOP_LEN - pun->n_fixed);

@@ -46,7 +46,7 @@ void run_up_give_way(struct site *site)
 {
 	while (site->n_probes)
 		uprobe_put(site->probes[--site->n_probes]);
-	site->run_up = site->behind_ret = 0;
+	site->run_up = 0;
 	site->no_jump = NULL;
 }
 
@@ -56,8 +56,8 @@ struct site *run_up_over(const struct plant_space *ps, uint64_t vaddr)
 		struct site *other = map_get(&ps->sites, vaddr - back);
 
 		if (other && other->jump && other->jump->is_begun &&
-		    (back ? other->jump->run_up > 0 && (uint64_t)other->jump->run_up >= back
-			  : other->jump->run_up && !site_is_aside(other)))
+		    (back ? other->jump->run_up >= back
+			  : other->jump->run_up && !other->run_up))
 			return other;
 	}
 	return NULL;
@@ -101,13 +101,6 @@ static uint64_t stops_at(const struct site *site)
 	return site->exits[0].probe->stats.stops[STOP_AT_RET];
 }
 
-bool at_ret_is_hot(const struct site *site)
-{
-	const struct uprobe_exit *e = jump_is_at_ret(site) ? jump_exit(site) : NULL;
-
-	return e && (!is_for_hot(e) || stops_at(site) >= HOT);
-}
-
 bool at_ret_becomes_hot(const struct site *site)
 {
 	uint64_t n = site->no_jump && jump_is_at_ret(site) ? stops_at(site) : 0;
@@ -138,23 +131,10 @@ static const char *at_jump_why_not(const struct plant_space *ps, const struct pl
 	return neighbour_at(ps, at, site->insn.len);
 }
 
-const char *at_ret_why_not_recorded(const struct site *site)
-{
-	if (site->n_exits > UBP_DETOUR_PROBES)
-		return "more probes than a detour has room for";
-	for (size_t i = 0; i < site->n_exits; i++)
-		if (site->exits[i].is_jump ||
-		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
-		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
-			return "several functions are left by the ret instruction";
-	return NULL;
-}
-
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 {
 	const struct site *site = at->sites[at->i];
 	const struct uprobe_exit *e = jump_exit(site);
-	const char *why;
 
 	if (jump_is_at_jump(site))
 		return at_jump_why_not(ps, at);
@@ -162,9 +142,13 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 		return "no room for a jump at the ret instruction";
 	if (is_for_hot(e) && stops_at(site) < HOT)
 		return "too few returns by the ret instruction for a jump of its kind";
-	why = at_ret_why_not_recorded(site);
-	if (why)
-		return why;
+	if (site->n_exits > UBP_DETOUR_PROBES)
+		return "more probes than a detour has room for";
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].is_jump ||
+		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
+		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
+			return "several functions are left by the ret instruction";
 	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
 }
 

@@ -50,12 +50,6 @@ const char *ends_at_ret_why_not(const struct site *site);
 /* The same of a ret that is to get one itself. */
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at);
 
-/* The part of that which is about what is recorded there. */
-const char *at_ret_why_not_recorded(const struct site *site);
-
-/* Is @site a ret that is hit often enough for a jump of its kind? */
-bool at_ret_is_hot(const struct site *site);
-
 /* A thread has stopped at @site, and was counted: is a jump to be tried there that was refused before? */
 bool at_ret_becomes_hot(const struct site *site);
 

@@ -23,8 +23,8 @@ void count_site(const struct site *site, struct uprobe *probe, bool is_exit)
 {
 	struct uprobe_stats *st = &probe->stats;
 
-	/* The ret behind a run-up is the site, or that in front of it. */
-	if (!is_counted(site, probe) || site_is_aside(site))
+	/* The ret behind a run-up is the site. */
+	if (!is_counted(site, probe) || site->run_up)
 		return;
 	add(&st->sites, true);
 	if (site->rung == SITE_STEPPED)

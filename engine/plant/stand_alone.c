@@ -52,7 +52,7 @@ enum { ALONE = 1, ALONE_SOON = 2 };
 static const char *why_stops(const struct ubp_arch *arch, const struct site *site,
 			     bool is_forced)
 {
-	if (site_is_aside(site) && site->n_probes)
+	if (site->run_up && site->n_probes)
 		return "returns are caught at instructions of it";
 	/* Some hits of it are stops, and the trap may come where no signal can be taken. */
 	if (site->rung == SITE_JUMPED && jump_asks_room(site))

@@ -66,7 +66,6 @@ struct added {
 	uint64_t func_vaddr; /* of .probe, if it is the function's exit that was joined; or 0 */
 	unsigned watches;
 	uint8_t run_up; /* it is the run-up to an exit of .probe that was joined: its bytes; or 0 */
-	uint8_t behind_ret; /* the same of the second of a pair of jumps: bytes from the exit to it; or 0 */
 	bool is_new;     /* the site was made for it */
 	bool is_ready;   /* its slot is written, and is in the guard's table */
 	bool is_written; /* the breakpoint was written for it */

@@ -12,7 +12,6 @@
 #include "engine/os/maps.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
-#include "engine/plant/pair.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/run_up.h"
 #include "engine/plant/watch.h"
@@ -62,7 +61,6 @@ void upgrade_at_ret(struct plant *plant, struct tracer *tracer, struct space *sp
 	if (!at_ret_becomes_hot(site))
 		return;
 	site->no_jump = NULL;
-	pair_wake(space->plant, site);
 	upgrade_due(plant, tracer, space, false);
 }
 

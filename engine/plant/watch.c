@@ -73,7 +73,7 @@ bool watch_take_woken(const struct plant_space *ps)
 void watch_decide(const struct plant_space *ps, struct site *site)
 {
 	/* A call's bell is never a breakpoint: a C library calls with all signals blocked there, and who died then would kill. */
-	site->rests = !site->planted && (bell_is_call(site) || site_is_aside(site) ||
+	site->rests = !site->planted && (bell_is_call(site) || site->run_up ||
 					 (watch_is_unwinders(site) && !is_awake(ps, site)));
 }
 

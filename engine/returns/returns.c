@@ -112,7 +112,7 @@ const struct uprobe *plant_lost_returns(const struct space *space, size_t *ret_m
 		for (size_t i = 0; i < site->n_probes; i++) {
 			const struct uprobe *u = site->probes[i];
 
-			if (!site->planted || site_is_aside(site) || u->kind != PROBE_RETURN)
+			if (!site->planted || site->run_up || u->kind != PROBE_RETURN)
 				continue;
 			if (!first || u->number < first->number)
 				first = u;

@@ -62,7 +62,7 @@ uint64_t jump_instead(const struct site_jump *jump, size_t i)
 {
 	/* A run-up is carried out as it is, where the detour begins. */
 	return jump->copy +
-	       (jump->run_up > 0 ? jump->detour.entry_at + jump->from[i] : jump->detour.copy.at[i]);
+	       (jump->run_up ? jump->detour.entry_at + jump->from[i] : jump->detour.copy.at[i]);
 }
 
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
@@ -94,15 +94,13 @@ bool jump_is_at_jump(const struct site *site)
 
 bool jump_ends_at_ret(const struct site *site)
 {
-	return site->n_exits && site->n_probes && !site_is_aside(site);
+	return site->n_exits && site->n_probes && !site->run_up;
 }
 
 size_t jump_n_recorded(const struct site *site)
 {
 	if (jump_is_at_ret(site))
 		return site->n_exits;
-	if (site->behind_ret)
-		return 0;
 	return site->n_probes + (jump_ends_at_ret(site) ? site->n_exits : 0);
 }
 
@@ -142,7 +140,7 @@ const struct pun *jump_pun(const struct site *site)
 
 	if (e)
 		return &e->pun;
-	return site->n_probes && !site_is_aside(site) ? &site->probes[0]->window.pun : NULL;
+	return site->n_probes && !site->run_up ? &site->probes[0]->window.pun : NULL;
 }
 
 bool jump_asks_room(const struct site *site)
@@ -151,8 +149,6 @@ bool jump_asks_room(const struct site *site)
 
 	if (e)
 		return e->asks_room;
-	if (site->behind_ret)
-		return false;
 	return site->run_up || (site->n_probes && site->probes[0]->window.asks_room);
 }
 

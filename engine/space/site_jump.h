@@ -31,7 +31,7 @@ struct site_jump {
 	bool is_at_ret; /* it catches returns, at a ret: it stands on that, or on a run-up to it */
 	bool ends_at_ret; /* its other probes come first (detour_plan.then) */
 	bool is_at_jump; /* it tells that functions are left by a jump, to where their returns are not seen */
-	int8_t run_up; /* bytes from it to that ret (struct site); less than 0: it is behind that (site.behind_ret); 0: it is neither */
+	uint8_t run_up; /* bytes from it to that ret (struct site); 0: it is none of a run-up */
 	uint8_t hop[UBP_HOP_LEN]; /* what is to stand at the site's hop ... */
 	uint64_t
 		hop_at; /* ... where that was when it was made; 0: it leads to the detour itself */

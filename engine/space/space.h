@@ -100,11 +100,6 @@ struct site {
 	 * their functions. 0: it is none.
 	 */
 	uint8_t run_up;
-	/*
-	 * Bytes from a ret, at which the returns of its probes are caught, to here: the second of a pair of jumps stands here (plant/pair.h), which records
-	 * nothing. 0: it is none.
-	 */
-	uint8_t behind_ret;
 	/* In a copy of a memory: probes from this number on were planted here, the others came with the copy. */
 	unsigned n_copied;
 	struct site_jump *jump; /* NULL: none was made */
@@ -152,12 +147,6 @@ struct area {
 static inline unsigned site_behind(const struct site *site, const struct uprobe *probe)
 {
 	return (unsigned)(site->foffset - probe->foffset);
-}
-
-/* Is it there for the sake of a ret, at which its probes are hit? It has no breakpoint but while a jump is written or taken out. */
-static inline bool site_is_aside(const struct site *site)
-{
-	return site->run_up || site->behind_ret;
 }
 
 static inline uint64_t site_probed(const struct site *site, const struct uprobe *probe)

@@ -86,11 +86,6 @@ struct uprobe_exit {
 	uint8_t several; /* bytes of one that begins with several instructions, until .jump_due is not */
 	bool jump_due; /* nobody has looked where a jump can stand: plant_options.find_exit_jumps */
 	bool may_fault; /* the run-up has instructions that may */
-	/*
-	 * Of a ret with a jump of a pair (arch/detour.h): bytes from it to where the second one stands, and those of the instructions there; 0: it is none. Then
-	 * .run_up is 0, and .run_up_code is what stands there.
-	 */
-	uint8_t behind, behind_len;
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
 	struct pun pun; /* .n_fixed: the jump, on either, is a punned one */
 	bool asks_room; /* struct window */

@@ -5,7 +5,7 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 F=$FIXTURES/ret_fill
-FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte behind behind_one behind_table behind_led behind_end by_branch by_name by_table by_pointer pops several several_led only_ret lead_ret tails)
+FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte by_branch by_name by_table by_pointer pops several several_led only_ret lead_ret tails)
 DEFS=()
 for name in "${FUNCTIONS[@]}"; do DEFS+=(-e "r:t/$name $F:$name r=\$retval:s64 cx=%cx d=%r11 sp=%sp bp=%bp ip=%ip"); done
 # Entries and returns at one place.
@@ -18,7 +18,7 @@ for mode in auto trap; do
 	events | sed -E 's/^.*[0-9]: //' > $mode.told
 	cp err.txt $mode.err
 done
-[ "$(wc -l < trap.told)" = 92000 ] || fail "$(wc -l < trap.told) events"
+[ "$(wc -l < trap.told)" = 72000 ] || fail "$(wc -l < trap.told) events"
 cmp trap.told auto.told || fail "not the same"
 
 # jumps NAME SITES JUMPS
@@ -42,12 +42,10 @@ for name in only_ret lead_ret; do
 	! grep -q " t/$name.* stops=.*\(at_ret\|breakpoint\):[0-9][0-9][0-9]" auto.err || fail "$name stops: $(grep " t/$name" auto.err)"
 done
 # The first ret of each is in front of what is run: once it is hot it has a punned jump, which leaves the bytes that are read as a part of it as they are.
-# Where it has none, what a branch or a table leads to behind it is moved, and the jump there and the ret's share bytes (ret_pair.sh).
-for name in two_bytes one_byte behind behind_one behind_table by_branch by_table by_name by_pointer; do
+for name in two_bytes one_byte by_branch by_table by_name by_pointer; do
 	jumps $name 2 2
 	grep -q " t/$name .* by_punned=[12]" auto.err || fail "$name has no punned jump: $(grep " t/$name " auto.err)"
 done
-jumps behind_end 1 1
 "$UPROBE" --stats --lossless -o out.txt -e "r:t/by_branch $F:by_branch" -- "$F" 100 < <(echo go) > stdout.txt 2> err.txt || fail "ended with $?"
 grep -q ' t/by_branch .* jumps=1 .* no_jump="too few returns by the ret instruction for a jump of its kind"' err.txt || fail "it is not said why: $(cat err.txt)"
 "$UPROBE" --explain -e "r:$F:middle" > out.txt || fail "--explain"
@@ -64,7 +62,7 @@ expect_count 1000 ' again: '
 have objdump
 others=("r:t/again $F:middle")
 # At each ret, in front of it, and where the branch behind the first one leads to: there a punned jump has its last bytes.
-for name in middle two_bytes one_byte behind behind_one; do
+for name in middle two_bytes one_byte; do
 	START=$(objdump -d --disassemble=$name "$F" | sed -nE "s/^([0-9a-f]+) <$name>:\$/\1/p")
 	read -ra AT <<< "$(objdump -d --no-show-raw-insn --disassemble=$name "$F" | sed -nE 's/^.*\tjne +([0-9a-f]+) .*/\1/p; s/^ *([0-9a-f]+):\tret *$/\1/p' | tr '\n' ' ')"
 	[ "${#AT[@]}" = 3 ] || fail "$name is not as it was"

@@ -14,14 +14,13 @@ from failat import FailAt  # noqa: E402
 from killat import KillAt  # noqa: E402
 
 # Punned ones the same, with KIND=punned in the environment (pun_jump_killed.sh); run-ups, with KIND=run_up (go_epilogue_killed.sh); on rets, with KIND=ret_fill
-# (ret_fill_killed.sh); pairs that share bytes, in a program that runs all the time (ret_pair_killed.sh).
+# (ret_fill_killed.sh).
 KIND = os.environ.get("KIND")
-NAME = {"punned": "pun_jump", "run_up": "go_epilogue", "ret_fill": "ret_fill", "ret_pair": "ret_fill"}.get(KIND, "short_jump")
+NAME = {"punned": "pun_jump", "run_up": "go_epilogue", "ret_fill": "ret_fill"}.get(KIND, "short_jump")
 UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], NAME)
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 STEP = 23 if os.environ.get("UBP_SLOWER", "1") == "1" else 97
 MOST = 4000
-SECONDS = "0.05"
 PROBES = [f"p:s/{f} {TARGET}:{f}" for f in ("copied", "one", "two")]
 if KIND == "run_up":
     PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("new_small", "new_two")]
@@ -30,16 +29,9 @@ if KIND == "ret_fill":
     PROBES += [f"p:s/{f}_p {TARGET}:{f}" for f in ("only_ret", "lead_ret")]
 
 
-if KIND == "ret_pair":
-    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("behind", "behind_one", "behind_table", "one_byte")]
-    # Until rets are hot, and two jumps stand at each.
-    STEP, SECONDS = 2 * STEP, "0.4"
-
-
 class Target:
     def __init__(self):
-        argv = [TARGET, "0", "1000000"] if KIND == "ret_pair" else [TARGET, "2"]
-        self.p = subprocess.Popen(argv, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.p = subprocess.Popen([TARGET, "2"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.heard()
 
     def heard(self):
@@ -52,13 +44,9 @@ class Target:
         self.p.stdin.write(line + "\n")
         return self.heard()
 
-    def run(self):
-        """Until the next line."""
-        self.p.stdin.write("go\n")
-
     def trace(self, *probes, env=None):
         # A few times more than it takes to make jumps of breakpoints.
-        argv = [UPROBE, "-d", SECONDS, "-p", str(self.p.pid), *(w for p in probes for w in ("-e", p))]
+        argv = [UPROBE, "-d", "0.05", "-p", str(self.p.pid), *(w for p in probes for w in ("-e", p))]
         p = subprocess.run(argv, env={**os.environ, **(env or {})}, capture_output=True, text=True, timeout=WAIT,
                            check=False)
         return p.returncode, p.stderr
@@ -78,8 +66,6 @@ def storm(target, arm, what, ends):
     """Until k is more than there are. Returns how many there were."""
     for k in range(1, MOST, STEP):
         env = arm(k)
-        if KIND == "ret_pair":
-            target.run()
         rc, err = target.trace(*PROBES, env=env)
         if target.ask("once 50") != "called":
             sys.exit(f"{what} {k}: it does not go on")

@@ -861,68 +861,15 @@ static void test_copy_ends(void **state)
 	}
 }
 
-/* Of a pair of jumps each leads to where it is told, read from its own first byte on. */
-static void test_pairs(void **state)
-{
-	static const uint64_t rets[] = { 0x401000, 0x7f1234567ff1, 0x2055 };
-	static const int highs[] = { 4, -4, 40, -40, 127 };
-
-	(void)state;
-	for (size_t k = 0; k < 3 * 3 * N_ELEMS(highs) * 1000; k++) {
-		uint64_t ret = rets[k % 3];
-		uint8_t behind = (uint8_t)(1 + k / 3 % 3), code[16] = { 0xe9 },
-			jump[UBP_INSN_MAX];
-		int high = highs[k / 9 % N_ELEMS(highs)];
-		uint64_t from = ret + (uint64_t)(high * UBP_PAIR_STEP);
-		struct window second = { .jump_len = UBP_HOP_LEN, .insns = { { .bits = 64 } } };
-		struct window first = { .jump_len = behind, .insns = { { .bits = 64 } } };
-		unsigned i = (unsigned)(k / 9 / N_ELEMS(highs));
-		struct jump_pair pair;
-		struct ubp_err err;
-		int32_t rel;
-
-		ubp_err_reset(&err);
-		assert_true(arch()->jump.pair(ret, behind, high, i, &pair));
-		assert_int_equal(pair.pun.n_fixed, 5 - behind);
-		assert_in_range(pair.first - from, 0, UBP_PAIR_STEP + UBP_PAIR_SLACK);
-		assert_in_range(pair.second - from, 0, UBP_PAIR_STEP + UBP_PAIR_SLACK);
-		assert_int_equal(
-			arch()->jump.build(&second, ret + behind, pair.second, jump, &err), 0);
-		memcpy(code + behind, jump, UBP_HOP_LEN);
-		assert_memory_equal(code + behind, pair.pun.fixed, pair.pun.n_fixed);
-		first.pun = pair.pun;
-		assert_int_equal(arch()->jump.build(&first, ret, pair.first, jump, &err), 0);
-		memcpy(code, jump, behind);
-		memcpy(&rel, code + 1, sizeof(rel));
-		assert_int_equal(code[0], 0xe9);
-		assert_int_equal(ret + 5 + (uint64_t)(int64_t)rel, pair.first);
-		memcpy(&rel, code + behind + 1, sizeof(rel));
-		assert_int_equal(code[behind], 0xe9);
-		assert_int_equal(ret + behind + 5 + (uint64_t)(int64_t)rel, pair.second);
-	}
-}
-
-static void test_pairs_refused(void **state)
-{
-	struct jump_pair pair;
-
-	(void)state;
-	assert_false(arch()->jump.pair(0x401000, 0, 4, 0, &pair));
-	assert_false(arch()->jump.pair(0x401000, 4, 4, 0, &pair));
-	assert_false(arch()->jump.pair(0x401000, 1, 128, 0, &pair));
-	assert_false(arch()->jump.pair(0x401000, 1, 4, 65536, &pair));
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_pairs),         cmocka_unit_test(test_pairs_refused),
 		cmocka_unit_test(test_finds),         cmocka_unit_test(test_jump_len),
 		cmocka_unit_test(test_copy_ends),     cmocka_unit_test(test_runs),
 		cmocka_unit_test(test_short_runs),    cmocka_unit_test(test_numbers),
 		cmocka_unit_test(test_short_refused), cmocka_unit_test(test_short_reach),
-		cmocka_unit_test(test_steps),         cmocka_unit_test(test_puns),
-		cmocka_unit_test(test_puns_refused),
+		cmocka_unit_test(test_steps),
+		cmocka_unit_test(test_puns),          cmocka_unit_test(test_puns_refused),
 	};
 
 	return cmocka_run_group_tests_name("x86_window", tests, init, fini);
