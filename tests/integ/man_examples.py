@@ -35,9 +35,9 @@ QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-
                    r"vars|lines-of))\b")
 EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
 FORMS = re.compile(r" --(csv|chrome|perfetto|pprof|ctf)\b")
-COUNTS = re.compile(r" --(count|hist|sum|allocates)\b")
-# A table's head, a bar, an entry as JSON, a stack.
-COUNTED = re.compile(r"^ +(HITS|LIVE)\b|^[^;]+(;[^;]+)+ [0-9]+$|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":", re.M)
+COUNTS = re.compile(r" --(count|hist|sum|allocates)\b| --trigger hist:")
+# A table's head, a bar, an entry as JSON or of a histogram, a stack.
+COUNTED = re.compile(r"^ +(HITS|LIVE)\b|^[^;]+(;[^;]+)+ [0-9]+$|^ *\S+ \.\. +\S+ +[0-9]+ \||^\{.*\"hits\":|^\{ .* hitcount: ", re.M)
 FLAMEGRAPH = "#!/bin/sh\n# In place of flamegraph.pl, which Debian has not: lines of its form, nothing else.\n" \
              "cat > lines; ! grep -qvE '^[^;]+(;[^;]+)* [0-9]+$' lines && cat lines\n"
 
