@@ -131,6 +131,19 @@ def calls_functions(path):
     return "Couldn't write" not in p.stderr
 
 
+def watches():
+    """Do gdb's watchpoints stop programs on this machine at all? Some virtual ones do not give their debug registers to anybody."""
+    with open("watched.c", "w", encoding="utf-8") as source:
+        source.write("volatile long n;\nint main(void) { for (;;) n++; }\n")
+    subprocess.run(["gcc", "-g", "-o", "watched", "watched.c"], check=True)
+    try:
+        said = subprocess.run(["gdb", "-nx", "-batch", "-ex", "break main", "-ex", "run", "-ex", "delete", "-ex", "watch n", "-ex", "continue",
+                               "-ex", "kill", "./watched"], stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20, check=False).stdout
+    except subprocess.TimeoutExpired:
+        return False
+    return "Old value" in said
+
+
 def session(name):
     """Many things, one after the other."""
     target = Debugged(build(name)).go()
@@ -148,7 +161,10 @@ def session(name):
     if "" not in behind or not any(behind[behind.index(""):]):
         fail(f"not through the detour and out again in 90 steps:\n{steps}")
     says(target.gdb("break called", "continue", "delete", "set scheduler-locking on", *["next"] * 4, "bt"), r"\bcalls \(")
-    says(target.gdb("watch counts[0]", *["continue"] * 3), r"Old value = \d+")
+    if watches():
+        says(target.gdb("watch counts[0]", *["continue"] * 3), r"Old value = \d+")
+    else:
+        print("without watchpoints: none stops a program here")
     calls = calls_functions(target.path)
     if calls:
         # gdb calls it: that is a hit, too.
