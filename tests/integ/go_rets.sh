@@ -37,7 +37,8 @@ for name in "${FUNCTIONS[@]}"; do
 	[ "$name" = deep ] || [[ $line =~ ' hits='[1-9] ]] || fail "no hits: $line"
 	[[ $line =~ ' sites='([0-9]+)' jumps='([0-9]+) ]] && [ "${BASH_REMATCH[1]}" = "${BASH_REMATCH[2]}" ] ||
 		fail "not all are jumps: $line"
-	[[ $line =~ ' stopped='([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt 50 ] || fail "stops: $line"
+	# Without rdfsbase each hit of Go is a stop.
+	! has_rdfsbase || { [[ $line =~ ' stopped='([0-9]+) ]] && [ "${BASH_REMATCH[1]}" -lt 50 ]; } || fail "stops: $line"
 done
 
 # --- with filters, strings of what is pointed to, and stacks

@@ -21,10 +21,13 @@ def fail(why):
 
 
 class Terminal:
-    """A server of its own for each, so that nobody else's is met."""
+    """A server of its own for each, so that nobody else's is met, nor one that is just ending."""
+
+    n_made = 0
 
     def __init__(self, command, locale):
-        self.tmux = ["tmux", "-S", os.path.abspath("tmux.sock"), "-f", "/dev/null"]
+        Terminal.n_made += 1
+        self.tmux = ["tmux", "-S", os.path.abspath(f"tmux{Terminal.n_made}.sock"), "-f", "/dev/null"]
         shell = f"{shlex.join(command)}; echo status $?; exec sleep 600"
         self.run("new-session", "-d", "-x", "110", "-y", "24", shell, env={**os.environ, "LC_ALL": locale})
 
