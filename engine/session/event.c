@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/float_bits.h"
 #include "engine/sink/text.h"
 #include "engine/sink/value.h"
 #include "engine/ubp_event.h"
@@ -123,19 +124,6 @@ static void give_string(const struct sink_str *str, struct ubp_value *ret_value)
 	ret_value->len = str->len;
 }
 
-static double to_double(uint64_t bits, size_t size)
-{
-	double wide;
-	float narrow;
-
-	if (size == sizeof(narrow)) {
-		memcpy(&narrow, &bits, sizeof(narrow));
-		return narrow;
-	}
-	memcpy(&wide, &bits, sizeof(wide));
-	return wide;
-}
-
 bool ubp_event_arg(const struct ubp_event *e, size_t i, size_t element,
 		   struct ubp_value *ret_value)
 {
@@ -157,7 +145,7 @@ bool ubp_event_arg(const struct ubp_event *e, size_t i, size_t element,
 		ret_value->as.i = sink_signed_value(e->record, arg, element);
 	} else if (ret_value->type == UBP_FLOAT) {
 		ret_value->as.f =
-			to_double(sink_value(e->record, arg, element), arg->type.size);
+			float_of_bits(sink_value(e->record, arg, element), arg->type.size);
 	} else {
 		ret_value->as.u = sink_value(e->record, arg, element);
 	}

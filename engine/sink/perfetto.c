@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "engine/base/escape.h"
+#include "engine/base/float_bits.h"
 #include "engine/base/hash.h"
 #include "engine/base/vec.h"
 #include "engine/sink/names.h"
@@ -216,20 +217,6 @@ static bool set_string(struct parts *k, Perfetto__DebugAnnotation *note,
 	return true;
 }
 
-static double float_of(uint64_t bits, size_t size)
-{
-	uint32_t half = (uint32_t)bits;
-	double value;
-	float single;
-
-	if (size == sizeof(single)) {
-		memcpy(&single, &half, sizeof(single));
-		return single;
-	}
-	memcpy(&value, &bits, sizeof(value));
-	return value;
-}
-
 static void set_value(struct parts *k, Perfetto__DebugAnnotation *note,
 		      const struct event_record *record, const struct spec_arg *arg, size_t i)
 {
@@ -248,7 +235,7 @@ static void set_value(struct parts *k, Perfetto__DebugAnnotation *note,
 		break;
 	case SPEC_FLOAT:
 		note->has_double_value = 1;
-		note->double_value = float_of(value, arg->type.size);
+		note->double_value = float_of_bits(value, arg->type.size);
 		break;
 	default:
 		note->has_uint_value = 1;
@@ -479,7 +466,7 @@ static void add_counters(struct perfetto *p, const struct spec_probe *probe,
 			return;
 		event.has_double_counter_value = arg->type.format == SPEC_FLOAT;
 		event.double_counter_value =
-			float_of(sink_value(record, arg, 0), arg->type.size);
+			float_of_bits(sink_value(record, arg, 0), arg->type.size);
 		event.has_counter_value = !event.has_double_counter_value;
 		event.counter_value = arg->type.format == SPEC_SIGNED
 					      ? sink_signed_value(record, arg, 0)
