@@ -63,7 +63,7 @@ def recorded(target, definitions):
     gated.run()
     trace.end(signal=None)
     if trace.stat("let_go") != "1":
-        fail(f"it was taken back:\n{trace.err}")
+        fail(f"let_go={trace.stat('let_go')} in place of 1:\n{trace.err[-3000:]}")
     with open("out", "rb") as f:
         events, lost = oracle.parse(f.read())
     if lost != int(trace.stat("ring_lost")):

@@ -4,7 +4,7 @@
 same message, same caret, same listing. SEED and N in the environment choose the run.
 
 Nothing is ever enabled. All files have a name of this run in them, and only probes on
-these files are deleted again."""
+these files are deleted again, and those that a run left that was killed."""
 
 import ctypes
 import os
@@ -18,7 +18,8 @@ sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests", "tool"))
 from spec_client import Client  # noqa: E402
 
 TRACEFS = "/sys/kernel/tracing"
-TOKEN = f"ubpd_{os.getpid()}"
+# The kernel makes a name of that of the file up to the first '_': so two runs have no name in common.
+TOKEN = f"ubpd{os.getpid()}"
 BATCH = 40       # probes that may stand at one time
 SHOWN = 20       # differences that are printed
 
@@ -42,7 +43,14 @@ class Kernel:
             self.fd = os.open(TRACEFS + "/uprobe_events", os.O_WRONLY | os.O_APPEND)
         except OSError as e:
             skip(f"no uprobe_events that can be written: {e}")
+        self.forget_killed_runs()
         self.seen = set(self.log())
+
+    def forget_killed_runs(self):
+        with open(TRACEFS + "/uprobe_events", "rb") as f:
+            left = re.findall(rb"^[pr](:\S+) .*/1?ubpd_?(\d+)", f.read(), re.M)
+        for event in {event for event, pid in left if not os.path.exists(f"/proc/{int(pid)}")}:
+            os.write(self.fd, b"-" + event)
 
     def log(self):
         with open(TRACEFS + "/error_log", "rb") as f:
