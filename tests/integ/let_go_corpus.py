@@ -62,7 +62,8 @@ def recorded(target, definitions):
     trace = Trace(gated, *args)
     gated.run()
     trace.end(signal=None)
-    if trace.stat("let_go") != "1":
+    # One that missed a hit is traced again, perhaps while it still runs.
+    if trace.stat("let_go") != "1" and trace.stat("ring_lost") == "0":
         fail(f"let_go={trace.stat('let_go')} in place of 1:\n{trace.err[-3000:]}")
     with open("out", "rb") as f:
         events, lost = oracle.parse(f.read())
