@@ -86,6 +86,17 @@ int ubp_recording_sink(struct ubp_recording *recording, const struct ubp_sink_op
 /* The host that recorded an event, where @recording has events of several; else NULL. */
 const char *ubp_event_host(const struct ubp_event *event);
 
+/* What @sink made of @n_events events: @len bytes, until it returns. Not 0: no more are wanted. */
+typedef int ubp_recording_print_fn(void *ctx, const char *text, size_t len, uint64_t n_events);
+
+/*
+ * All events that are still to be read, as ubp_sink_event() of @sink would give them, many at a time, to @fn in this thread. Where the form's lines have nothing to do with
+ * each other ("text", "json"; but not with names for stacks) several threads make them, as many as there are processors that this thread may run on, 8 at
+ * most. ubp_sink_begin() and ubp_sink_end() are the caller's. 0: all, or @fn wanted no more; -ENOMEM; -EIO.
+ */
+int ubp_recording_print(struct ubp_recording *recording, struct ubp_sink *sink,
+			ubp_recording_print_fn *fn, void *ctx, struct ubp_err *err);
+
 /* What is known of the recording. Strings are the recording's; what is not in the file is NULL or 0. */
 struct ubp_recording_info {
 	const char *path;

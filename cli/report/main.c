@@ -21,7 +21,6 @@
 
 const char cli_program[] = "ubp-report";
 
-#define AT_ONCE     1000
 #define BATCH_BYTES 65536
 #define PROGRESS_NS 200000000
 
@@ -48,16 +47,6 @@ static void put(struct report *r, const char *text, size_t len)
 		otlp_lines(&r->otlp, &r->out, text, len);
 	else
 		output_add(&r->out, text, len);
-}
-
-static int on_event(void *ctx, const struct ubp_event *event)
-{
-	struct report *r = ctx;
-	size_t len;
-	const char *text = ubp_sink_event(r->sink, event, &len);
-
-	put(r, text, len);
-	return 0;
 }
 
 /* --- what is said of the file -------------------------------------------------------------- */
@@ -171,26 +160,32 @@ static void begin_progress(struct report *r)
 	};
 }
 
+static int on_text(void *ctx, const char *text, size_t len, uint64_t n_events)
+{
+	struct report *r = ctx;
+
+	put(r, text, len);
+	r->progress.n += n_events;
+	tell_progress(r, false);
+	/* output_wait() says why, if it must be said. */
+	return output_pending(&r->out) >= BATCH_BYTES && !output_drain(&r->out);
+}
+
 static int print_events(struct report *r)
 {
 	struct ubp_err err;
 	size_t len;
 	const char *text = ubp_sink_begin(r->sink, &len);
-	int n;
+	int rc;
 
 	ubp_err_reset(&err);
 	put(r, text, len);
 	begin_progress(r);
-	while ((n = ubp_recording_read(r->recording, on_event, r, AT_ONCE, &err)) > 0) {
-		r->progress.n += (uint64_t)n;
-		tell_progress(r, false);
-		if (output_pending(&r->out) >= BATCH_BYTES && !output_drain(&r->out))
-			break; /* output_wait() says why, if it must be said */
-	}
+	rc = ubp_recording_print(r->recording, r->sink, on_text, r, &err);
 	tell_progress(r, true);
 	text = ubp_sink_end(r->sink, &len);
 	put(r, text, len);
-	if (n < 0)
+	if (rc < 0)
 		return cli_error_record(&err);
 	if (r->opt->form.needs_stack && r->progress.n && !len)
 		cli_warn(NULL, "no event has a stack: uprobe -s records them");

@@ -30,27 +30,17 @@ bool block_is_sane(const struct recording_block *block)
 	       (is_packed || block->stored == block->size);
 }
 
-void *block_unpack(const struct recording_block *block, const void *stored, bool *ret_short)
+bool block_is_right(const struct recording_block *block, const void *stored)
 {
-	void *data;
+	return !(block->flags & ~RECORDING_ZSTD) && block_check(block, stored) == block->check;
+}
 
-	*ret_short = false;
-	if ((block->flags & ~RECORDING_ZSTD) || block_check(block, stored) != block->check)
-		return NULL;
-	data = malloc(block->size + 1ul);
-	if (!data) {
-		*ret_short = true;
-		return NULL;
-	}
-	((char *)data)[block->size] = '\0';
-	if (!(block->flags & RECORDING_ZSTD)) {
-		memcpy(data, stored, block->size);
-		return data;
-	}
-	if (ZSTD_decompress(data, block->size, stored, block->stored) == block->size)
-		return data;
-	free(data);
-	return NULL;
+bool block_unpack(const struct recording_block *block, const void *stored, void *to)
+{
+	if (block->flags & RECORDING_ZSTD)
+		return ZSTD_decompress(to, block->size, stored, block->stored) == block->size;
+	memcpy(to, stored, block->size);
+	return true;
 }
 
 /* --- packing ----------------------------------------------------------------------------- */

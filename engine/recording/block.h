@@ -26,11 +26,10 @@ uint64_t block_check(const struct recording_block *block, const void *stored);
 /* What the head of a block says can be: its kind is not looked at. */
 bool block_is_sane(const struct recording_block *block);
 
-/*
- * The bytes of a block that is sane, in room of their own: free() it. NULL: its check is wrong, or it cannot be unpacked; or
- * memory is short, *ret_short then.
- */
-void *block_unpack(const struct recording_block *block, const void *stored, bool *ret_short);
+/* Is the check of a block that is sane right, and can its bytes be read? */
+bool block_is_right(const struct recording_block *block, const void *stored);
+/* The bytes of a block that is right, to @to, which has room for block->size. False: they cannot be unpacked. */
+bool block_unpack(const struct recording_block *block, const void *stored, void *to);
 
 /* Packs blocks; all zero: as they are. */
 struct block_packer {

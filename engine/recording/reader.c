@@ -88,6 +88,7 @@ void recording_reader_free(struct recording_reader *r)
 	if (!r)
 		return;
 	reader_forget_looks(r);
+	reader_spare_free(&r->spare);
 	while (map_next(&r->names, &pos, &key, &name))
 		json_decref(name);
 	map_free(&r->names);
@@ -148,14 +149,14 @@ void recording_damage(const struct recording_reader *r, struct recording_damage 
 static int take_next_look(struct recording_reader *r, struct ubp_err *err)
 {
 	struct recording_block block;
-	uint8_t *data;
+	struct reader_bytes bytes;
 	int rc;
 
 	if (r->next_look == r->n_looks) {
 		r->known_until = READER_ALL_KNOWN;
 		return 0;
 	}
-	rc = reader_load(r, r->looks[r->next_look++], &block, &data, err);
+	rc = reader_load(r, r->looks[r->next_look++], &block, &bytes, err);
 	if (rc < 0)
 		return rc;
 	if (rc == 0) {
@@ -163,7 +164,7 @@ static int take_next_look(struct recording_reader *r, struct ubp_err *err)
 		r->damage.blocks++;
 		return 0;
 	}
-	if (reader_take_look(r, data, block.size) < 0)
+	if (reader_take_look(r, bytes, block.size) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	return 0;
 }

@@ -65,26 +65,42 @@ static int read_block(const struct recording_reader *r, uint64_t at,
 	return block_is_sane(block) && block->stored <= r->file_size - at - sizeof(*block);
 }
 
+/* What is in the block instead of @bytes, which are as they were stored. 1; 0: it cannot be read; -ENOMEM. */
+static int unpack(struct recording_reader *r, const struct recording_block *block,
+		  struct reader_bytes *bytes)
+{
+	struct reader_bytes stored = *bytes;
+	bool is_read;
+
+	if (!block_is_right(block, stored.data))
+		return 0;
+	if (!(block->flags & RECORDING_ZSTD))
+		return 1;
+	if (!reader_bytes_take(&r->spare, block->size + 1ul, bytes))
+		return *bytes = stored, -ENOMEM;
+	is_read = block_unpack(block, stored.data, bytes->data);
+	reader_bytes_give(&r->spare, stored);
+	return is_read;
+}
+
 int reader_load(struct recording_reader *r, uint64_t at, struct recording_block *ret_block,
-		uint8_t **ret_data, struct ubp_err *err)
+		struct reader_bytes *ret_bytes, struct ubp_err *err)
 {
 	int rc = read_block(r, at, ret_block, err);
-	bool is_short = false;
-	uint8_t *stored;
 
-	*ret_data = NULL;
+	*ret_bytes = (struct reader_bytes){ 0 };
 	if (rc <= 0)
 		return rc;
-	stored = malloc(ret_block->stored + 1ul);
-	if (!stored)
+	if (!reader_bytes_take(&r->spare, ret_block->stored + 1ul, ret_bytes))
 		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = read_at(r, at + sizeof(*ret_block), stored, ret_block->stored, err);
+	rc = read_at(r, at + sizeof(*ret_block), ret_bytes->data, ret_block->stored, err);
 	if (rc > 0)
-		*ret_data = block_unpack(ret_block, stored, &is_short);
-	free(stored);
-	if (is_short)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	return rc < 0 ? rc : *ret_data != NULL;
+		rc = unpack(r, ret_block, ret_bytes);
+	if (rc > 0)
+		return 1;
+	reader_bytes_give(&r->spare, *ret_bytes);
+	*ret_bytes = (struct reader_bytes){ 0 };
+	return rc == -ENOMEM ? ubp_fail(err, ENOMEM, "out of memory") : rc;
 }
 
 /* --- blocks of JSON --------------------------------------------------------------------------- */
@@ -219,10 +235,10 @@ static int take_json(struct recording_reader *r, uint16_t kind, json_t *json,
 static int is_whole(struct recording_reader *r, uint64_t at, struct ubp_err *err)
 {
 	struct recording_block block;
-	uint8_t *data;
-	int rc = reader_load(r, at, &block, &data, err);
+	struct reader_bytes bytes;
+	int rc = reader_load(r, at, &block, &bytes, err);
 
-	free(data);
+	reader_bytes_give(&r->spare, bytes);
 	return rc;
 }
 
@@ -251,18 +267,16 @@ static int note_number(struct recording_reader *r, uint64_t at,
 static int read_json(struct recording_reader *r, uint64_t at, struct ubp_err *err)
 {
 	struct recording_block block;
-	uint8_t *data;
+	struct reader_bytes bytes;
 	json_t *json;
-	int rc = reader_load(r, at, &block, &data, err);
+	int rc = reader_load(r, at, &block, &bytes, err);
 
 	if (rc > 0)
 		rc = note_number(r, at, &block, err);
-	if (rc != 1) {
-		free(data);
+	json = rc == 1 ? json_loadb((char *)bytes.data, block.size, 0, NULL) : NULL;
+	reader_bytes_give(&r->spare, bytes);
+	if (rc != 1)
 		return rc;
-	}
-	json = json_loadb((char *)data, block.size, 0, NULL);
-	free(data);
 	if (!json)
 		return 0;
 	rc = take_json(r, block.kind, json, err);
@@ -334,12 +348,12 @@ static int note_look(struct recording_reader *r, uint64_t at,
 		     const struct recording_block *block, struct ubp_err *err)
 {
 	struct recording_block again;
-	uint8_t *data = NULL;
+	struct reader_bytes bytes = { 0 };
 	int rc = is_followed(r, end_of(at, block), err);
 
 	if (rc == 0)
-		rc = reader_load(r, at, &again, &data, err);
-	free(data);
+		rc = reader_load(r, at, &again, &bytes, err);
+	reader_bytes_give(&r->spare, bytes);
 	if (rc > 0)
 		rc = note_number(r, at, block, err);
 	if (rc != 1)

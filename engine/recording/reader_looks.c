@@ -20,7 +20,7 @@ static void put_look(struct recording_reader *r, struct reader_look *look)
 	if (--look->n_users)
 		return;
 	r->waiting -= look->size;
-	free(look->data);
+	reader_bytes_give(&r->spare, look->bytes);
 	free(look);
 }
 
@@ -94,7 +94,7 @@ static enum front read_ring(const struct recording_reader *r, struct reader_sour
 	s->n_stack = ring_record_stack(&s->ring, bytes);
 	if (s->n_stack == UINT32_MAX || !is_known(r, s->ring.probe, ring_record_len(&s->ring)))
 		return FRONT_NONSENSE;
-	memcpy(&look, chunk->look->data, sizeof(look));
+	memcpy(&look, chunk->look->bytes.data, sizeof(look));
 	s->ns = ns_of(&look, s->ring.time);
 	return FRONT_RECORD;
 }
@@ -231,19 +231,20 @@ static int add_chunks(struct recording_reader *r, struct reader_look *look, uint
 {
 	struct recording_look head;
 	struct recording_part part;
+	const uint8_t *data = look->bytes.data;
 	uint32_t at = sizeof(head);
 
-	memcpy(&head, look->data, sizeof(head));
+	memcpy(&head, data, sizeof(head));
 	for (uint32_t i = 0; i < head.n_parts; i++) {
 		if (size - at < sizeof(part))
 			break;
-		memcpy(&part, look->data + at, sizeof(part));
+		memcpy(&part, data + at, sizeof(part));
 		at += sizeof(part);
 		if (part.len > size - at)
 			break;
 		if (part.kind != RECORDING_RING && part.kind != RECORDING_STOP)
 			r->damage.records++;
-		else if (add_chunk(r, look, &part, look->data + at) < 0)
+		else if (add_chunk(r, look, &part, data + at) < 0)
 			return -ENOMEM;
 		at += part.len;
 		if (part.len % 8)
@@ -256,16 +257,16 @@ static int add_chunks(struct recording_reader *r, struct reader_look *look, uint
 	return 0;
 }
 
-int reader_take_look(struct recording_reader *r, uint8_t *data, uint32_t size)
+int reader_take_look(struct recording_reader *r, struct reader_bytes bytes, uint32_t size)
 {
 	struct reader_look *look = malloc(sizeof(*look));
 	int rc;
 
 	if (!look) {
-		free(data);
+		reader_bytes_give(&r->spare, bytes);
 		return -ENOMEM;
 	}
-	*look = (struct reader_look){ .n_users = 1, .data = data, .size = size };
+	*look = (struct reader_look){ .n_users = 1, .bytes = bytes, .size = size };
 	r->waiting += size;
 	if (size < sizeof(struct recording_look)) {
 		r->damage.records++;

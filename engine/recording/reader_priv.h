@@ -12,6 +12,7 @@
 #include "engine/base/sample_plan.h"
 #include "engine/recording/format.h"
 #include "engine/recording/reader.h"
+#include "engine/recording/reader_bytes.h"
 
 #define READER_ALL_KNOWN UINT64_MAX
 
@@ -21,7 +22,7 @@
 /* A look whose records are not all handed out. */
 struct reader_look {
 	unsigned n_users;
-	uint8_t *data; /* of the block; begins with a struct recording_look */
+	struct reader_bytes bytes; /* of the block; they begin with a struct recording_look */
 	uint32_t size;
 };
 
@@ -65,20 +66,21 @@ struct recording_reader {
 	struct heap heap;              /* those that have a record, the oldest first */
 	uint64_t known_until, last_ns; /* .last_ns: of the record that was handed out last */
 	size_t waiting;                /* bytes of looks */
+	struct reader_spare spare;     /* for those to come */
 	struct event_record *record;
 };
 
 /* reader_file.c: a head at @at, of any version: 1; 0; -errno. */
 int reader_head(const struct recording_reader *reader, uint64_t at,
 		struct recording_head *ret_head, struct ubp_err *err);
-/* The block at @at: 1, and its bytes, to be freed; 0: it is damaged; -errno. */
+/* The block at @at: 1, and its bytes, for reader_bytes_give(); 0: it is damaged; -errno. */
 int reader_load(struct recording_reader *reader, uint64_t at, struct recording_block *ret_block,
-		uint8_t **ret_data, struct ubp_err *err);
+		struct reader_bytes *ret_bytes, struct ubp_err *err);
 /* Look for blocks up to the recording's end; what is not records is kept. */
 int reader_scan(struct recording_reader *reader, struct ubp_err *err);
 
 /* reader_looks.c: take up a look's parts, whose bytes are the reader's from then on. 0 or -ENOMEM. */
-int reader_take_look(struct recording_reader *reader, uint8_t *data, uint32_t size);
+int reader_take_look(struct recording_reader *reader, struct reader_bytes bytes, uint32_t size);
 /* The oldest record that is known to be: to .record. False: none is. */
 bool reader_take_record(struct recording_reader *reader);
 void reader_forget_looks(struct recording_reader *reader);

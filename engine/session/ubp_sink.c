@@ -124,6 +124,35 @@ void ubp_sink_free(struct ubp_sink *sink)
 	free(sink);
 }
 
+/* --- for several threads ------------------------------------------------------ */
+
+bool session_sink_is_apart(const struct ubp_sink *sink)
+{
+	/* Names for stacks are read as events are. */
+	return sink->sink->kind->is_apart && !sink->texts->resolver;
+}
+
+struct ubp_sink *session_sink_again(const struct ubp_sink *sink)
+{
+	struct ubp_sink *again = calloc(1, sizeof(*again));
+
+	if (!again)
+		return NULL;
+	again->texts = sink->texts;
+	again->sink = sink_new(sink->sink->kind, &sink->sink->opt);
+	if (!again->sink) {
+		free(again);
+		return NULL;
+	}
+	return again;
+}
+
+void session_sink_join(struct ubp_sink *sink, const struct ubp_sink *other)
+{
+	sink->sink->n_untold += other->sink->n_untold;
+	sink->sink->is_short |= other->sink->is_short;
+}
+
 /* --- what is to be written next --------------------------------------------- */
 
 static const char *given(struct ubp_sink *sink, size_t *ret_len)
@@ -132,13 +161,13 @@ static const char *given(struct ubp_sink *sink, size_t *ret_len)
 	return sink->text.data ? sink->text.data : "";
 }
 
-/* Half an event is none: where there was no memory for it, it counts as lost. */
-static void drop_half(struct ubp_sink *sink, uint64_t n)
+/* Half an event is none: where there was no memory for it, behind @len bytes, it counts as lost. */
+static void drop_half(struct ubp_sink *sink, struct sink_buf *to, size_t len, uint64_t n)
 {
-	if (!sink->text.failed)
+	if (!to->failed)
 		return;
-	sink->text.failed = 0;
-	sink->text.len = 0;
+	to->failed = 0;
+	to->len = len;
 	sink->sink->is_short = true;
 	sink->sink->n_untold += n;
 }
@@ -150,15 +179,22 @@ const char *ubp_sink_begin(struct ubp_sink *sink, size_t *ret_len)
 	return given(sink, ret_len);
 }
 
+void session_sink_add(struct ubp_sink *sink, struct sink_buf *to, const struct ubp_event *event)
+{
+	size_t len = to->len;
+
+	sink->sink->opt.resolver = sink->texts->resolver;
+	sink->sink->weight = event->weight;
+	sink->sink->host = event->host;
+	sink_record(sink->sink, to, event->spec, event->record);
+	drop_half(sink, to, len, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
+}
+
 const char *ubp_sink_event(struct ubp_sink *sink, const struct ubp_event *event,
 			   size_t *ret_len)
 {
-	sink->sink->opt.resolver = sink->texts->resolver;
 	sink->text.len = 0;
-	sink->sink->weight = event->weight;
-	sink->sink->host = event->host;
-	sink_record(sink->sink, &sink->text, event->spec, event->record);
-	drop_half(sink, event->record->kind == EVENT_LOST ? event->record->n_lost : 1);
+	session_sink_add(sink, &sink->text, event);
 	return given(sink, ret_len);
 }
 
@@ -166,7 +202,7 @@ const char *ubp_sink_lost(struct ubp_sink *sink, uint64_t n, size_t *ret_len)
 {
 	sink->text.len = 0;
 	sink_lost(sink->sink, &sink->text, n);
-	drop_half(sink, n);
+	drop_half(sink, &sink->text, 0, n);
 	return given(sink, ret_len);
 }
 

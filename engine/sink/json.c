@@ -392,6 +392,7 @@ static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 const struct sink_kind sink_json = {
 	.name = "json",
 	.is_data = true,
+	.is_apart = true,
 	.size = sizeof(struct sink),
 	.event = event,
 	.lost = lost,

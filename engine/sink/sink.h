@@ -61,6 +61,7 @@ struct sink_kind {
 	const char *file, *file_beside;
 	bool has_header;  /* sink_options.header means something */
 	bool needs_stack; /* without stacks it prints nothing */
+	bool is_apart;    /* what it makes of an event depends on no other one */
 	size_t size;      /* of the structure that begins with struct sink */
 	/* Why this program does not have it; it returns NULL: it does. NULL: so does any program. */
 	const char *(*missing)(void);

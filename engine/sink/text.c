@@ -353,6 +353,7 @@ static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 const struct sink_kind sink_text = {
 	.name = "text",
 	.has_header = true,
+	.is_apart = true,
 	.size = sizeof(struct sink),
 	.begin = begin,
 	.event = event,

@@ -17,12 +17,9 @@
 #include <cmocka.h>
 
 #include "engine/base/err.h"
-#include "engine/recording/probe_json.h"
-#include "engine/recording/writer.h"
-#include "engine/spec/table.h"
-#include "tests/unit/spec_fixture.h"
+#include "engine/spec/spec.h"
+#include "tests/unit/recording_make.h"
 
-#define SECOND  1000000000LL
 #define N_FILES 60
 
 static char folder[32];
@@ -48,91 +45,6 @@ static int drop_folder(void **state)
 }
 
 /* --- recordings --------------------------------------------------------------------------- */
-
-struct host {
-	const char *name, *boot;
-	int64_t clock_ns, real_ns; /* when it begins */
-};
-
-static json_t *info_of(const struct host *host)
-{
-	return json_pack("{s:s, s:s*, s:s, s:I, s:I}", "host", host->name, "boot", host->boot,
-			 "clock", "mono", "clock_ns", (json_int_t)host->clock_ns, "real_ns",
-			 (json_int_t)host->real_ns);
-}
-
-static void add_probe(struct recording *recording, const char *definition)
-{
-	struct spec_env env = fixture_env(true);
-	struct spec_table *table = spec_table_new(&env);
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	assert_non_null(table);
-	assert_int_equal(spec_table_write(table, definition, strlen(definition), &err), 0);
-	assert_int_equal(recording_add_json(
-				 recording, RECORDING_PROBES,
-				 json_pack("[o]", probe_to_json(0, spec_table_probe(table, 0))),
-				 &err),
-			 0);
-	spec_table_free(table);
-}
-
-/* A hit of pid @number. */
-static void add_hit(struct recording *recording, int64_t time, int number, uint32_t data_len)
-{
-	size_t size = sizeof(struct event_record) + 64;
-	struct event_record *hit = calloc(1, size);
-	struct ring_time_sample readings[2] = { { 0, 0 } };
-	struct ubp_err err;
-
-	assert_non_null(hit);
-	ubp_err_reset(&err);
-	hit->size = (uint32_t)size;
-	hit->kind = EVENT_HIT;
-	hit->pid = hit->tid = number;
-	hit->time = (uint64_t)time;
-	hit->data_len = data_len;
-	hit->maps = 3;
-	recording_look_begin(recording, readings, 0);
-	assert_true(recording_add_stop(recording, hit));
-	assert_int_equal(recording_look_end(recording, (uint64_t)time, &err), 0);
-	free(hit);
-}
-
-static struct recording *begin(const char *path, const struct host *host, bool append)
-{
-	struct recording_options options = { .path = path, .append = append };
-	struct recording *recording;
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	if (recording_new(&options, &recording, &err) < 0)
-		fail_msg("%s", err.text);
-	assert_int_equal(recording_add_json(recording, RECORDING_INFO, info_of(host), &err), 0);
-	return recording;
-}
-
-static void end(struct recording *recording)
-{
-	struct ubp_err err;
-
-	ubp_err_reset(&err);
-	assert_int_equal(recording_add_json(recording, RECORDING_END, json_pack("{}"), &err),
-			 0);
-	assert_int_equal(recording_close(recording, &err), 0);
-}
-
-/* Hits at the start and each second of it, numbered from @first on. */
-static void make_file(const char *path, const struct host *host, bool append, int first, int n)
-{
-	struct recording *recording = begin(path, host, append);
-
-	add_probe(recording, "p:grp/ev /bin/ls:0x1000");
-	for (int i = 0; i < n; i++)
-		add_hit(recording, host->clock_ns + i * SECOND, first + i, 0);
-	end(recording);
-}
 
 static struct recording_merge *open_all(const char *const *paths, size_t n,
 					enum recording_align align, const int64_t *ns)
@@ -175,14 +87,14 @@ static void expect(struct recording_merge *merge, int number, int64_t time, cons
 
 static void reads_what_was_appended(void **state)
 {
-	struct host host = { "a", "boot", 100 * SECOND, 900 * SECOND };
-	struct host later = { "a", "boot", 105 * SECOND, 905 * SECOND };
+	struct recording_make_host host = { "a", "boot", 100 * SECOND, 900 * SECOND };
+	struct recording_make_host later = { "a", "boot", 105 * SECOND, 905 * SECOND };
 	const char *path = "f";
 	struct recording_merge *merge;
 
 	(void)state;
-	make_file(path, &host, false, 0, 3);
-	make_file(path, &later, true, 3, 2);
+	recording_make_file(path, &host, false, 0, 3);
+	recording_make_file(path, &later, true, 3, 2);
 	merge = open_all(&path, 1, RECORDING_ALIGN_NOT, NULL);
 	assert_int_equal(recording_merge_n_parts(merge), 2);
 	for (int i = 0; i < 5; i++)
@@ -194,8 +106,8 @@ static void reads_what_was_appended(void **state)
 static void puts_clocks_together(void **state)
 {
 	/* b begins half a second behind a; its clock says something else. */
-	struct host a = { "a", "one", 1000 * SECOND, 5000 * SECOND };
-	struct host b = { "b", "two", 7 * SECOND, 5000 * SECOND + SECOND / 2 };
+	struct recording_make_host a = { "a", "one", 1000 * SECOND, 5000 * SECOND };
+	struct recording_make_host b = { "b", "two", 7 * SECOND, 5000 * SECOND + SECOND / 2 };
 	const char *paths[] = { "a", "b" };
 	struct recording_merge_options options = { RECORDING_ALIGN_NOT, NULL };
 	const int64_t by = 990 * SECOND;
@@ -203,8 +115,8 @@ static void puts_clocks_together(void **state)
 	struct ubp_err err;
 
 	(void)state;
-	make_file("a", &a, false, 0, 3);
-	make_file("b", &b, false, 10, 3);
+	recording_make_file("a", &a, false, 0, 3);
+	recording_make_file("b", &b, false, 10, 3);
 	ubp_err_reset(&err);
 	assert_int_equal(recording_merge_open(paths, 2, &options, &merge, &err), -EINVAL);
 	assert_non_null(strstr(err.text, "the clocks of a and b are not the same"));
@@ -245,12 +157,12 @@ static void opens_files_when_they_are_due(void **state)
 	(void)state;
 	for (int i = 0; i < N_FILES; i++) {
 		int turn = (i * 7) % N_FILES;
-		struct host host = { "a", NULL, (100 + 5 * turn) * SECOND,
-				     (500 + 5 * turn) * SECOND };
+		struct recording_make_host host = { "a", NULL, (100 + 5 * turn) * SECOND,
+						    (500 + 5 * turn) * SECOND };
 
 		(void)snprintf(names[i], sizeof(names[i]), "f%d", i);
 		paths[i] = names[i];
-		make_file(paths[i], &host, false, turn * 10, 4);
+		recording_make_file(paths[i], &host, false, turn * 10, 4);
 	}
 	before = open_files();
 	merge = open_all(paths, N_FILES, RECORDING_ALIGN_NOT, NULL);
@@ -269,7 +181,7 @@ static void opens_files_when_they_are_due(void **state)
 
 static void rotated(const char *path, unsigned keep, int n_files)
 {
-	struct host host = { "a", "boot", 100 * SECOND, 500 * SECOND };
+	struct recording_make_host host = { "a", "boot", 100 * SECOND, 500 * SECOND };
 	struct recording_options options = { .path = path, .rotate = 2 << 20, .keep = keep };
 	struct recording *recording;
 	struct ubp_err err;
@@ -279,13 +191,14 @@ static void rotated(const char *path, unsigned keep, int n_files)
 	for (int i = 0; i < n_files; i++) {
 		if (i)
 			assert_int_equal(recording_next_file(recording, &err), 0);
-		assert_int_equal(
-			recording_add_json(recording, RECORDING_INFO, info_of(&host), &err), 0);
-		add_probe(recording, "p:grp/ev /bin/ls:0x1000");
-		add_hit(recording, host.clock_ns, i, 0);
+		assert_int_equal(recording_add_json(recording, RECORDING_INFO,
+						    recording_make_info(&host), &err),
+				 0);
+		recording_make_probe(recording, "p:grp/ev /bin/ls:0x1000");
+		recording_make_hit(recording, host.clock_ns, i, 0);
 		host.clock_ns += SECOND;
 	}
-	end(recording);
+	recording_make_end(recording);
 }
 
 static void tells_of_missing_files_and_copies(void **state)
@@ -333,7 +246,7 @@ static void deletes_the_oldest(void **state)
 /* It says that it is of the same recording, and has another probe by the same number. */
 static void has_no_probe_stand_for_another(void **state)
 {
-	struct host host = { "a", "boot", 100 * SECOND, 500 * SECOND };
+	struct recording_make_host host = { "a", "boot", 100 * SECOND, 500 * SECOND };
 	struct recording *recording;
 	const char *paths[] = { "a", "b" };
 	const struct event_record *record;
@@ -342,11 +255,11 @@ static void has_no_probe_stand_for_another(void **state)
 	FILE *f;
 
 	(void)state;
-	make_file("a", &host, false, 0, 1);
-	recording = begin("b", &host, false);
-	add_probe(recording, "p:grp/ev /bin/ls:0x1000 a=%di:u64");
-	add_hit(recording, host.clock_ns + 1, 1, 8);
-	end(recording);
+	recording_make_file("a", &host, false, 0, 1);
+	recording = recording_make_begin("b", &host, false);
+	recording_make_probe(recording, "p:grp/ev /bin/ls:0x1000 a=%di:u64");
+	recording_make_hit(recording, host.clock_ns + 1, 1, 8);
+	recording_make_end(recording);
 	f = fopen("a", "rb");
 	assert_true(f && fread(&head, sizeof(head), 1, f) == 1);
 	assert_int_equal(fclose(f), 0);
