@@ -17,7 +17,7 @@
  *   ubp_drain(s, on_event, ctx, &err);
  *   ubp_session_free(s);
  *
- * All functions are called from one thread, the caller's; callbacks run inside
+ * All functions are called from one thread, the caller's, but for those that ubp_live.h tells of; callbacks run inside
  * ubp_dispatch(), on that thread. Threads of the session's own do the tracing;
  * they have all signals blocked (but SIGCHLD, where the caller has no handler for
  * it), so that the caller's signals stay the caller's. While a process is attached to,
@@ -30,6 +30,7 @@
  *
  *   ubp_options.h  what a session is made with; ubp.h has it, too
  *   ubp_event.h  what can be asked of an event: its probe, when and where, values, a line of text
+ *   ubp_live.h   probes that come, go and change while a session runs
  *   ubp_sink.h   whole traces as text, JSON or counted stacks
  *   ubp_trigger.h event triggers and histograms
  *   ubp_record.h, ubp_recording.h  events to a file, and from it
@@ -108,9 +109,11 @@ int ubp_add_usdt(struct ubp_session *session, const char *definition, const char
  * caller has now, whatever the caller blocks afterwards. */
 int ubp_run_command(struct ubp_session *session, char *const argv[], struct ubp_err *err);
 
-/* What was added. Indexes count probes in order of definition. */
+/*
+ * What was added. Indexes count probes in order of definition, those that were added later (ubp_live.h) behind that: they are numbers, of which
+ * some may be no probe's any more. There NULL, or false, is returned. One more than the last of them: */
 size_t ubp_n_probes(const struct ubp_session *session);
-/* The line uprobe_events would list, its path raw; valid until the next ubp_add. */
+/* The line uprobe_events would list, its path raw; valid until the next ubp_add(). */
 const char *ubp_probe_listing(struct ubp_session *session, size_t i);
 /* Group, event name and path (owned by the session), and the format file's text. */
 const char *ubp_probe_group(const struct ubp_session *session, size_t i);
@@ -123,7 +126,7 @@ const char *ubp_probe_format(struct ubp_session *session, size_t i);
  * no kernel takes it; *ret_why then says what for. Both belong to the session.
  */
 const char *ubp_probe_definition(struct ubp_session *session, size_t i, const char **ret_why);
-/* --explain: which rung the site will get, and why not a better one. One line. */
+/* --explain: which rung the site will get, and why not a better one. One line. NULL: it was added later; ubp_probe_stats() tells how it is. */
 const char *ubp_probe_explain(struct ubp_session *session, size_t i);
 /* -EINVAL: @text is no ubp_options.sample. */
 int ubp_sample_check(const char *text, struct ubp_err *err);

@@ -21,8 +21,10 @@ extern "C" {
 /* Made by a trigger: ubp_trigger.h. */
 #define UBP_EVENT_SYNTHETIC (-2)
 
-/* Number of the probe, -1 for a gap: ubp_event_lost() records were lost, or UBP_EVENT_SYNTHETIC. */
+/* Number of the probe (ubp_live.h), -1 for a gap: ubp_event_lost() records were lost, or UBP_EVENT_SYNTHETIC. */
 int ubp_event_probe(const struct ubp_event *event);
+/* What ubp_probe_set_cookie(), or ubp_probe_options, gave its probe; NULL: nothing. */
+void *ubp_event_cookie(const struct ubp_event *event);
 uint64_t ubp_event_lost(const struct ubp_event *event);
 /* What its event is called; NULL for a gap. */
 const char *ubp_event_name(const struct ubp_event *event);

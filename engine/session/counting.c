@@ -14,6 +14,7 @@
 #include "engine/define/definitions.h"
 #include "engine/event/ring_tally.h"
 #include "engine/session/inside.h"
+#include "engine/session/numbers.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/folded.h"
 #include "engine/spec/filter.h"
@@ -52,8 +53,8 @@ static void on_counted(void *ctx, const struct ring_count *count)
 {
 	struct ubp_session *s = ctx;
 	const struct tally_plan *plan = plan_of(s, count->probe);
-	struct uprobe *probe =
-		count->probe < s->numbers.n ? s->numbers.v[count->probe].uprobe : NULL;
+	const struct session_number *entry = numbers_at(s, count->probe);
+	struct uprobe *probe = entry ? entry->uprobe : NULL;
 
 	if (plan)
 		tally_count(s->out.counting->taken[plan->table], plan, count);

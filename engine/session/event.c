@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/float_bits.h"
+#include "engine/session/maker.h"
 #include "engine/sink/text.h"
 #include "engine/sink/value.h"
 #include "engine/ubp_event.h"
@@ -17,7 +18,12 @@ int ubp_event_probe(const struct ubp_event *e)
 {
 	if (e->is_made)
 		return UBP_EVENT_SYNTHETIC;
-	return e->record->kind == EVENT_HIT ? (int)e->record->probe : -1;
+	return e->probe;
+}
+
+void *ubp_event_cookie(const struct ubp_event *e)
+{
+	return e->cookie;
 }
 
 uint64_t ubp_event_lost(const struct ubp_event *e)
@@ -183,10 +189,13 @@ struct ubp_event *ubp_event_copy(const struct ubp_event *e)
 	copy->event = *e;
 	memcpy(copy->record, e->record, size);
 	copy->event.record = (const struct event_record *)copy->record;
+	(void)maker_get(e->made_by);
 	return &copy->event;
 }
 
 void ubp_event_free(struct ubp_event *copy)
 {
+	if (copy)
+		maker_put(copy->made_by);
 	free(copy);
 }

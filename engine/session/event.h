@@ -13,6 +13,7 @@
 #include "engine/spec/spec.h"
 #include "engine/ubp_event.h"
 
+struct session_maker;
 struct ubp_session;
 
 /* How events are told as text: those of a session, or of a recording. */
@@ -31,6 +32,9 @@ struct ubp_event {
 	const struct event_record *record;
 	const struct spec_probe
 		*spec;    /* the definition that was hit, or what stands for it; NULL: a gap */
+	int probe;        /* ubp_event_probe(); -1: a gap */
+	void *cookie;     /* ubp_event_cookie() */
+	struct session_maker *made_by; /* what .spec is of; NULL: it lasts anyway */
 	bool is_made;     /* a trigger made it */
 	uint64_t weight;  /* ubp_event_weight() */
 	const char *host; /* ubp_event_host() */

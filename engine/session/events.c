@@ -9,15 +9,19 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#include "engine/define/definitions.h"
+#include "engine/base/err.h"
+#include "engine/session/calls.h"
 #include "engine/session/counting.h"
 #include "engine/session/event.h"
 #include "engine/session/heap.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/numbers.h"
 #include "engine/session/once.h"
+#include "engine/session/put_off.h"
 #include "engine/session/record.h"
 #include "engine/session/sample.h"
+#include "engine/session/take.h"
 #include "engine/session/tell.h"
 #include "engine/session/triggers.h"
 #include "engine/stack/unwind.h"
@@ -68,6 +72,9 @@ static void deliver_warnings(struct ubp_session *s)
 struct ubp_event session_event(struct ubp_session *s, const struct event_record *record)
 {
 	struct event_texts *texts = &s->out.texts;
+	const struct session_number *entry =
+		record->kind == EVENT_HIT ? numbers_at(s, record->probe) : NULL;
+	const struct session_number *first = entry ? numbers_at(s, entry->id) : NULL;
 
 	texts->escape = !s->opt.strict;
 	/* There are names for stacks only once the session traces. */
@@ -75,22 +82,33 @@ struct ubp_event session_event(struct ubp_session *s, const struct event_record 
 	return (struct ubp_event){
 		.texts = texts,
 		.record = record,
-		.spec = record->kind == EVENT_HIT ? live_spec(s, record->probe) : NULL,
+		.spec = entry ? entry->spec : NULL,
+		.made_by = entry ? entry->made_by : NULL,
+		.probe = entry ? (int)entry->id : -1,
+		.cookie = first ? __atomic_load_n(&first->cookie, __ATOMIC_RELAXED) : NULL,
 		.weight = session_sample_weight(s, record),
 	};
 }
 
-static void deliver(struct rings_batch *batch, const struct event_record *record)
+static int hand_out(struct rings_batch *batch, const struct event_record *record)
 {
+	struct ubp_session *s = batch->session;
 	struct ubp_event event;
 
-	if (record->kind == EVENT_HIT && batch->session->out.triggers) {
-		batch->is_ended |= triggers_hit(batch->session->out.triggers, record, batch->fn,
-						batch->ctx);
-		return;
+	if (record->kind == EVENT_HIT && s->out.triggers)
+		return triggers_hit(s->out.triggers, record, batch->fn, batch->ctx);
+	event = session_event(s, record);
+	return batch->fn(batch->ctx, &event);
+}
+
+static void deliver(struct rings_batch *batch, const struct event_record *record)
+{
+	if (record->kind != EVENT_HIT) {
+		batch->is_ended |= hand_out(batch, record) != 0;
+	} else if (calls_event_begin(batch->session, record)) {
+		batch->is_ended |= hand_out(batch, record) != 0;
+		calls_event_end(batch->session);
 	}
-	event = session_event(batch->session, record);
-	batch->is_ended |= batch->fn(batch->ctx, &event) != 0;
 }
 
 /* Losses that no record followed: nobody puts them into the stream any more. */
@@ -103,7 +121,7 @@ static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 				: event_queue_take_untold(s->out.queue);
 	if (!record.n_lost)
 		return 0;
-	deliver(batch, &record);
+	batch->deliver(batch, &record);
 	return 1;
 }
 
@@ -191,7 +209,7 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 		if (live_tells(s, record)) {
 			if (!session_heap_took(s, record) && !counting_took(s, record) &&
 			    !once_is_again(s, record))
-				deliver(batch, record);
+				batch->deliver(batch, record);
 			n++;
 		}
 		event_queue_next(s->out.queue);
@@ -201,7 +219,7 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	tell_drained(s);
 	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
 		session_news(s);
-	if (live_is_waiting(s) && !rings_batch_is_full(batch) &&
+	if (live_is_waiting(s) && !rings_batch_is_full(batch) && !put_off_has(s) &&
 	    !event_queue_peek_until(s->out.queue, mark) &&
 	    !(s->out.rings && ring_set_has_more(s->out.rings)))
 		live_tidy(s);
@@ -245,7 +263,11 @@ static int hand_out_all(struct ubp_session *s, struct rings_batch *batch)
 	/* What triggers still had to tell when the last call was ended. */
 	if (s->out.triggers)
 		batch->is_ended = triggers_go_on(s->out.triggers, batch->fn, batch->ctx);
-	n = batch->is_ended ? 0 : deliver_all(s, batch);
+	n = batch->is_ended ? 0 : put_off_hand_out(s, batch);
+	if (!put_off_has(s) && !batch->is_ended)
+		n += deliver_all(s, batch);
+	else
+		session_news(s);
 	if (batch->is_ended)
 		session_news(s);
 
@@ -269,155 +291,74 @@ static int record_in_order(struct ubp_session *s, struct ubp_err *err)
 	return rc < 0 ? rc : n;
 }
 
+/* To a file, whoever looks at them first. */
+static int record_what_waits(struct ubp_session *s, struct ubp_err *err)
+{
+	return session_record_in_order(s) ? record_in_order(s, err) : record_all(s, err);
+}
+
+int take_aside(struct ubp_session *s)
+{
+	struct rings_batch batch = { .deliver = put_off_record, .session = s };
+	struct ubp_err err;
+	int n;
+
+	if (s->out.record)
+		return record_what_waits(s, &err);
+	if (put_off_is_full(s))
+		return -ENOBUFS;
+	n = deliver_all(s, &batch);
+	if (put_off_has(s))
+		session_news(s);
+	return n;
+}
+
 static int dispatch(struct ubp_session *s, struct rings_batch *batch, struct ubp_err *err)
 {
 	uint64_t drained;
 
 	(void)!read(s->out.timer_fd, &drained, sizeof(drained));
-	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0)
+	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0) {
+		live_look_at_left(s);
 		deliver_warnings(s);
+	}
 	stacks_tidy(s);
-	if (s->out.record)
-		return session_record_in_order(s) ? record_in_order(s, err)
-						  : record_all(s, err);
-	return hand_out_all(s, batch);
+	return s->out.record ? record_what_waits(s, err) : hand_out_all(s, batch);
 }
 
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
+	int rc;
 
 	ubp_err_reset(err);
-	return dispatch(s, &batch, err);
+	rc = calls_dispatch_begin(s, err);
+	if (rc < 0)
+		return rc;
+	rc = dispatch(s, &batch, err);
+	calls_dispatch_end(s);
+	return rc;
 }
 
 int64_t ubp_drain(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	int64_t all = 0;
-	bool goes_on;
+	int n;
 
 	ubp_err_reset(err);
+	n = calls_dispatch_begin(s, err);
+	if (n < 0)
+		return n;
 	do {
 		struct rings_batch batch = {
 			.deliver = deliver, .session = s, .fn = fn, .ctx = ctx
 		};
-		int n = dispatch(s, &batch, err);
 
-		if (n < 0)
-			return n;
+		n = dispatch(s, &batch, err);
 		all += n;
-		goes_on = n > 0 && !batch.is_ended;
-	} while (goes_on);
-	return all;
-}
-
-static uint64_t load(const uint64_t *counter)
-{
-	return __atomic_load_n(counter, __ATOMIC_RELAXED);
-}
-
-static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_stats *u)
-{
-	const char *why = __atomic_load_n(&u->no_jump, __ATOMIC_RELAXED);
-
-	if (__atomic_load_n(&u->sites, __ATOMIC_RELAXED) ==
-	    __atomic_load_n(&u->jumped, __ATOMIC_RELAXED))
-		return NULL;
-	if (s->no_jumps)
-		return s->no_jumps;
-	if (!why && __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED))
-		return "returns are caught at ret instructions";
-	if (!why && __atomic_load_n(&u->taken_out, __ATOMIC_RELAXED))
-		return NULL;
-	return why ? why : "there were too few hits, or no time, to make it one";
-}
-
-void ubp_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *ret_stats)
-{
-	const struct uprobe_stats *u = &definitions_uprobe(s->defined, i)->stats;
-
-	*ret_stats = (struct ubp_probe_stats){
-		.hits = load(&u->hits),
-		.stopped = load(&u->hits),
-		.passed = load(&u->passed),
-		.lost = load(&u->lost),
-		.too_big = load(&u->too_big),
-		.unanswered = load(&u->unanswered),
-		.why_unanswered = __atomic_load_n(&u->why_silent, __ATOMIC_RELAXED),
-		.missed_skipped = load(&u->missed[MISSED_SKIPPED]),
-		.missed_thread = load(&u->missed[MISSED_THREAD]),
-		.missed_exited = load(&u->missed[MISSED_EXITED]),
-		.missed_no_room = load(&u->missed[MISSED_NO_ROOM]),
-		.missed_tail_jump = load(&u->missed[MISSED_TAIL_JUMP]) + load(&u->ring_missed),
-		.missed_kernel = load(&u->missed[MISSED_KERNEL]),
-		.sites = __atomic_load_n(&u->sites, __ATOMIC_RELAXED),
-		.jumped = __atomic_load_n(&u->jumped, __ATOMIC_RELAXED),
-		.boosted = __atomic_load_n(&u->boosted, __ATOMIC_RELAXED),
-		.stepped = __atomic_load_n(&u->stepped, __ATOMIC_RELAXED),
-		.in_place = __atomic_load_n(&u->in_place, __ATOMIC_RELAXED),
-		.behind = __atomic_load_n(&u->behind, __ATOMIC_RELAXED),
-		.at_first = __atomic_load_n(&u->at_first, __ATOMIC_RELAXED),
-		.beside_kernel = __atomic_load_n(&u->beside_kernel, __ATOMIC_RELAXED),
-		.hidden = __atomic_load_n(&u->hidden, __ATOMIC_RELAXED),
-		.by_short = __atomic_load_n(&u->by_short, __ATOMIC_RELAXED),
-		.by_punned = __atomic_load_n(&u->by_punned, __ATOMIC_RELAXED),
-		.no_jump = why_no_jump(s, u),
-		.hijacked = __atomic_load_n(&u->hijacked, __ATOMIC_RELAXED),
-		.at_rets = __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED),
-		.taken_out =
-			(enum ubp_taken_out)__atomic_load_n(&u->taken_out, __ATOMIC_RELAXED),
-	};
-	_Static_assert((int)TAKEN_OUT_RATE == UBP_TAKEN_OUT_RATE &&
-			       (int)TAKEN_OUT_OVERHEAD == UBP_TAKEN_OUT_OVERHEAD &&
-			       (int)TAKEN_OUT_ONCE == UBP_TAKEN_OUT_ONCE,
-		       "both mean the same");
-	_Static_assert(STOP_N == UBP_STOPS, "each reason is told");
-	for (unsigned why = 0; why < STOP_N; why++)
-		ret_stats->stops[why] = load(&u->stops[why]);
-	for (unsigned why = 0; why < MISSED_N; why++)
-		ret_stats->missed += load(&u->missed[why]);
-	ret_stats->missed += load(&u->ring_missed);
-	rings_add_stats(s, i, ret_stats);
-}
-
-const char *ubp_stop_name(unsigned why)
-{
-	return why < STOP_N ? stop_why_name(why) : "";
-}
-
-void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
-{
-	struct ubp_session *s = (struct ubp_session *)session;
-	struct stack_ways ways = { 0 };
-	struct finder_counts counts = s->count.finder;
-
-	if (s->stacks.unwinder)
-		stack_unwinder_ways(s->stacks.unwinder, &ways);
-	if (s->newcomer.finder)
-		finder_count(s->newcomer.finder, &counts);
-	pthread_mutex_lock(&s->lock);
-	*ret_stats = (struct ubp_stats){
-		.processes = s->count.n_processes,
-		.skipped = s->count.n_skipped,
-		.too_late = s->count.n_too_late,
-		.held = s->newcomer.n_held,
-		.early = counts.n_early,
-		.not_known = counts.n_unseen,
-		.unguarded = s->count.n_unguarded,
-		.stopped_ns = load(&s->tracer.stops.total_ns),
-		.longest_stop_ns = load(&s->tracer.stops.longest_ns),
-		.unanswered_ns = load(&s->tracer.stand_in.lost_ns),
-		.longest_answer_ns = load(&s->tracer.stand_in.longest_ns),
-		.requests = load(&s->tracer.stand_in.n_requests),
-		.ring_lost = s->out.ring_lost,
-		.has_unwound = s->stacks.unwinder != NULL,
-		.frames_by_rows = ways.by_rows,
-		.frames_by_libunwind = ways.by_libunwind,
-		.frames_by_frame_pointer = ways.by_frame_pointer,
-		.let_go = __atomic_load_n(&s->letting.n_alone, __ATOMIC_RELAXED),
-		.why_traced = __atomic_load_n(&s->letting.why, __ATOMIC_RELAXED),
-		.returns_left = s->out.rings ? ring_set_left(s->out.rings) : 0,
-		.finder = s->newcomer.finder_kind ? s->newcomer.finder_kind : "none",
-	};
-	pthread_mutex_unlock(&s->lock);
+		if (batch.is_ended)
+			break;
+	} while (n > 0);
+	calls_dispatch_end(s);
+	return n < 0 ? n : all;
 }

@@ -40,6 +40,7 @@ bool rings_count(struct uprobe *probe, const struct event_record *record);
 void rings_count_plain(struct uprobe *probe, uint32_t n);
 /* It was enough for one call. */
 bool rings_batch_is_full(const struct rings_batch *batch);
+/* What rings alone know of the probe with number @i. */
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
 
 /* stacks.c */

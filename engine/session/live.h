@@ -2,12 +2,13 @@
 /* Copyright the ubp authors */
 
 /*
- * Probes that are added, removed and changed while a session runs. All of it is for the caller's thread: it makes a change
- * (engine/plant/change.h), hands it to the tracing thread by mail, and looks for the answer, which may take as long as the
- * tracing thread needs to stop threads, and for room in the queue: ubp_dispatch() is to be called meanwhile, as ever.
+ * Probes that are added, removed and changed while a session runs. A change (engine/plant/change.h) is made, handed to the tracing
+ * thread by mail, and answered, which may take as long as the tracing thread needs to stop threads, and for room in the queue: records are to be
+ * taken meanwhile (calls.h waits so). Any thread may do all of this but live_tidy().
  *
- * A probe has a number that no other ever has. What records tell is their probe's number, so there is one more thing to know:
- * until when its records are told. Of one that was replaced all are; of one that was removed those of hits before that was done.
+ * What records tell is their probe's number (numbers.h), so there is one more thing to know:
+ * until when its records are told. Of one that was replaced all are; of one that was removed those of hits before that was done, unless it
+ * was silenced.
  */
 
 #ifndef UBP_SESSION_LIVE_H
@@ -24,19 +25,35 @@ struct ubp_err;
 struct ubp_session;
 struct uprobe;
 
+enum live_form { LIVE_DEFINITION, LIVE_EVENTS, LIVE_USDT };
+
+/* What is to be added, as ubp_add(), ubp_add_events() or ubp_add_usdt() take it. */
+struct live_new {
+	enum live_form form;
+	const char *const *texts;
+	size_t n_texts;
+	const char *filter; /* of all; or NULL */
+	bool is_off;        /* switched off */
+	void *cookie;
+};
+
 /* What was defined, and has none, gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */
 int live_begin(struct ubp_session *s);
 void live_free(struct ubp_session *s);
 
 /*
  * Each returns 0, and a ticket for live_look(); or a negative errno, with a text: -EAGAIN, too many changes are on
- * their way; those of ubp_add() and of mailbox_ask().
+ * their way; -ENOSPC, all numbers were given; those of ubp_add() and of mailbox_ask().
  */
 
-/* @filter: NULL, or as of ubp_add(). *ret_number: of the first probe that this defines; others follow. */
-int live_add(struct ubp_session *s, const char *definition, const char *filter,
-	     unsigned *ret_number, uint64_t *ret_ticket, struct ubp_err *err);
-int live_remove(struct ubp_session *s, unsigned number, uint64_t *ret_ticket,
+/* All of it, in one change, or nothing. *ret_first: the first of *ret_n numbers. */
+int live_add(struct ubp_session *s, const struct live_new *what, unsigned *ret_first,
+	     unsigned *ret_n, uint64_t *ret_ticket, struct ubp_err *err);
+/*
+ * Those with these @numbers, or who has their places by now, in one change; one that is named twice goes once. One that was taken out (limits, once)
+ * is marked alone; *ret_ticket is 0 if all are so.
+ */
+int live_remove(struct ubp_session *s, const size_t *numbers, size_t n, uint64_t *ret_ticket,
 		struct ubp_err *err);
 /* Another filter (NULL: none) for a probe, which has another number then. No hit is lost between the two, nor told twice. */
 int live_filter(struct ubp_session *s, unsigned number, const char *filter,
@@ -54,13 +71,21 @@ void live_switch_probe(struct ubp_session *s, struct uprobe *probe, bool on);
  * -ETIMEDOUT: it is not done in all processes yet, and will be.
  */
 bool live_look(struct ubp_session *s, uint64_t ticket, struct mailbox_answer *ret_answer);
+/* Nobody waits for it: its answer is looked for by live_look_at_left(), which tells the user by a warning if there is something to tell. */
+void live_leave(struct ubp_session *s, uint64_t ticket);
+void live_look_at_left(struct ubp_session *s);
+/* No record of those that were removed is told from now on, whenever it was made. */
+void live_silence(struct ubp_session *s, const size_t *numbers, size_t n);
 
-/* Is this record to be handed out? */
-bool live_tells(const struct ubp_session *s, const struct event_record *record);
+/* Is this record to be handed out? If not it is counted. */
+bool live_tells(struct ubp_session *s, const struct event_record *record);
 struct uprobe *live_probe(const struct ubp_session *s, unsigned number);
 /* NULL: its probe is gone. */
 const struct spec_probe *live_spec(const struct ubp_session *s, unsigned number);
-/* All records that there were at the call's start have been handed out: probes that nobody can be at any more are freed. */
+/*
+ * All records that there were at the call's start have been handed out: probes that nobody can be at any more are freed. By the thread
+ * that takes records.
+ */
 void live_tidy(struct ubp_session *s);
 /* Are there some that are still to go, or changes that are not answered? Then that is to be looked at again. */
 bool live_is_waiting(const struct ubp_session *s);

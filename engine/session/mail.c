@@ -23,6 +23,7 @@ static void wake(void *ctx)
 static void answered(void *ctx)
 {
 	session_news(ctx);
+	session_wake_calls(ctx);
 }
 
 static void drop(const struct mailbox_message *message)

@@ -23,6 +23,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/numbers.h"
 #include "engine/session/once.h"
 #include "engine/sink/value.h"
 #include "engine/ubp_record.h"
@@ -110,7 +111,7 @@ static int add_probes(struct ubp_session *s, struct session_record *r, struct ub
 {
 	json_t *list = json_array();
 
-	for (; r->n_probes < s->numbers.n; r->n_probes++) {
+	for (; r->n_probes < numbers_n(s); r->n_probes++) {
 		const struct spec_probe *spec = live_spec(s, (unsigned)r->n_probes);
 
 		if (spec)
@@ -248,7 +249,7 @@ static bool is_plain(void *ctx, uint32_t number)
 	const struct ubp_session *s = ctx;
 	const struct uprobe *probe = live_probe(s, number);
 
-	return probe && !probe->filter && !s->numbers.n_leaving && !s->out.sample;
+	return probe && !probe->filter && !live_is_waiting(s) && !s->out.sample;
 }
 
 static bool add_taken(struct session_record *r, const struct ring_taken *taken)
@@ -355,7 +356,7 @@ int session_record_look(struct ubp_session *s, uint64_t ripe, unsigned *ret_fill
 	r->is_all = true;
 	if (is_time_for_next(s, r))
 		rc = ubp_record_next(s, err);
-	else if (r->n_probes < s->numbers.n)
+	else if (r->n_probes < numbers_n(s))
 		rc = add_probes(s, r, err);
 	if (rc < 0)
 		return rc;
@@ -394,7 +395,7 @@ int session_record_begin(struct ubp_session *s, struct ubp_err *err)
 	r->is_all = true;
 	if (recording_rotates(r->to) && recording_is_full(r->to))
 		rc = ubp_record_next(s, err);
-	else if (r->n_probes < s->numbers.n)
+	else if (r->n_probes < numbers_n(s))
 		rc = add_probes(s, r, err);
 	if (rc == 0)
 		begin_look(s, r, false);

@@ -122,6 +122,7 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 		event.spec = event.record->kind == EVENT_HIT
 				     ? recording_merge_probe(r->merge, event.record->probe)
 				     : NULL;
+		event.probe = event.spec ? (int)event.record->probe : -1;
 		event.host = recording_merge_host(r->merge);
 		event.weight = recording_merge_weight(r->merge);
 		switch (choice_asks(&r->choice, event.spec, event.record)) {

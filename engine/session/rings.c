@@ -4,13 +4,13 @@
 /* What detours recorded, to the caller: between the records of the queue, by time. */
 
 #include "arch/host.h"
-#include "engine/define/definitions.h"
 #include "engine/event/ring_sample.h"
 #include "engine/fetch/match.h"
 #include "engine/session/counting.h"
 #include "engine/session/heap.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/numbers.h"
 #include "engine/session/once.h"
 #include "engine/session/sample.h"
 #include "engine/session/tell.h"
@@ -117,17 +117,12 @@ bool rings_batch_is_full(const struct rings_batch *batch)
 
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats)
 {
-	const struct uprobe_stats *u = &definitions_uprobe(s->defined, i)->stats;
-	uint64_t passed = __atomic_load_n(&u->ring_passed, __ATOMIC_RELAXED);
-
-	stats->hits += __atomic_load_n(&u->ring_hits, __ATOMIC_RELAXED);
-	stats->passed += passed;
 	if (!s->out.rings)
 		return;
 	stats->hits += ring_set_dropped(s->out.rings, (unsigned)i) +
 		       ring_set_left_out(s->out.rings, (unsigned)i);
 	/* Whose they were is not known, unless there is but one. */
-	if (definitions_n(s->defined) == 1) {
+	if (numbers_n(s) == 1) {
 		stats->hits += s->out.ring_lost;
 		stats->passed += s->out.ring_lost;
 		stats->lost += s->out.ring_lost;

@@ -74,17 +74,6 @@ uint64_t ubp_event_weight(const struct ubp_event *e)
 	return e->weight;
 }
 
-uint64_t ubp_probe_left_out(const struct ubp_session *s, size_t i)
-{
-	const struct uprobe *probe = definitions_uprobe(s->defined, i);
-	uint64_t n = __atomic_load_n(&probe->stats.left_out, __ATOMIC_RELAXED) +
-		     __atomic_load_n(&probe->stats.ring_left_out, __ATOMIC_RELAXED);
-
-	if (probe->at_hit.sample && s->out.rings)
-		n += ring_set_left_out(s->out.rings, probe->number);
-	return n;
-}
-
 /* --- --explain ---------------------------------------------------------------------------- */
 
 static const char *where(const struct ubp_session *s, size_t i, const struct uprobe *probe)
@@ -98,8 +87,9 @@ static const char *where(const struct ubp_session *s, size_t i, const struct upr
 
 const char *ubp_probe_sample(struct ubp_session *s, size_t i)
 {
-	const struct uprobe *probe = definitions_uprobe(s->defined, i);
-	const struct sample_plan *plan = probe->at_hit.sample;
+	const struct uprobe *probe =
+		i < definitions_n(s->defined) ? definitions_uprobe(s->defined, i) : NULL;
+	const struct sample_plan *plan = probe ? probe->at_hit.sample : NULL;
 	struct sink_buf *told = &s->out.texts.arg;
 
 	if (!plan)

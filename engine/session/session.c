@@ -24,11 +24,13 @@
 #include "engine/base/quiet_thread.h"
 #include "engine/define/definitions.h"
 #include "engine/plant/setup.h"
+#include "engine/session/calls.h"
 #include "engine/session/counting.h"
 #include "engine/session/heap.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/options.h"
+#include "engine/session/put_off.h"
 #include "engine/session/record.h"
 #include "engine/session/sample.h"
 #include "engine/session/session_definitions.h"
@@ -131,6 +133,7 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	s->warning.last = &s->warning.first;
 	letting_go_init(s);
 	pthread_mutex_init(&s->lock, NULL);
+	calls_init(s);
 	plant_init(&s->plant);
 	rc = take_options(s, err);
 	if (rc == 0 && mail_init(s) < 0)
@@ -167,6 +170,7 @@ void ubp_session_free(struct ubp_session *s)
 	live_free(s);
 	definitions_free(s->defined);
 	event_queue_free(s->out.queue);
+	put_off_free(s);
 	ring_set_free(s->out.rings);
 	stacks_free(s);
 	session_tally_free(s);
@@ -202,6 +206,7 @@ void ubp_session_free(struct ubp_session *s)
 	plant_fini(&s->plant);
 	free(s->pids);
 	pthread_mutex_destroy(&s->lock);
+	calls_fini(s);
 	free(s);
 }
 

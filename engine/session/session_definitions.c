@@ -7,6 +7,8 @@
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
+#include "engine/session/maker.h"
+#include "engine/session/numbers.h"
 #include "engine/spec/probe.h"
 
 int session_definitions_new(const struct ubp_session *s, struct definitions **ret_defs,
@@ -79,22 +81,53 @@ int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filt
 
 size_t ubp_n_probes(const struct ubp_session *s)
 {
-	return definitions_n(s->defined);
+	return s->tracing.was_there ? numbers_n(s) : definitions_n(s->defined);
+}
+
+/* What made probe @i, of which that is number *ret_at. Under the lock. NULL: there is no such probe. */
+static struct definitions *maker_of(const struct ubp_session *s, size_t i, size_t *ret_at)
+{
+	const struct session_number *entry;
+
+	*ret_at = i;
+	if (i < definitions_n(s->defined))
+		return s->defined;
+	entry = numbers_latest(s, i);
+	if (!entry)
+		return NULL;
+	*ret_at = entry->at;
+	return entry->made_by->defs;
+}
+
+static const char *ask(const struct ubp_session *session, size_t i,
+		       const char *(*ask_for)(struct definitions *defs, size_t at))
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	struct definitions *defs;
+	const char *text;
+	size_t at;
+
+	pthread_mutex_lock(&s->numbers.lock);
+	defs = maker_of(s, i, &at);
+	text = defs ? ask_for(defs, at) : NULL;
+	pthread_mutex_unlock(&s->numbers.lock);
+	return text;
 }
 
 const char *ubp_probe_listing(struct ubp_session *s, size_t i)
 {
-	return definitions_listing(s->defined, i);
+	return ask(s, i, definitions_listing);
 }
 
 const char *ubp_probe_format(struct ubp_session *s, size_t i)
 {
-	return definitions_format(s->defined, i);
+	return ask(s, i, definitions_format);
 }
 
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
-	return definitions_explain(s->defined, i);
+	/* Of those that are there it can be told how they are. */
+	return i < definitions_n(s->defined) ? definitions_explain(s->defined, i) : NULL;
 }
 
 /* Why it will be traced for probe @i; why it may be: *perhaps. */
@@ -129,25 +162,55 @@ const char *ubp_explain_tracing(struct ubp_session *s, const char **ret_perhaps)
 
 const char *ubp_probe_definition(struct ubp_session *s, size_t i, const char **ret_why)
 {
-	return definitions_for_kernel(s->defined, i, ret_why);
+	struct definitions *defs;
+	const char *text;
+	size_t at;
+
+	*ret_why = NULL;
+	pthread_mutex_lock(&s->numbers.lock);
+	defs = maker_of(s, i, &at);
+	text = defs ? definitions_for_kernel(defs, at, ret_why) : NULL;
+	pthread_mutex_unlock(&s->numbers.lock);
+	return text;
+}
+
+static const char *group_of(struct definitions *defs, size_t at)
+{
+	return definitions_spec(defs, at)->group;
 }
 
 const char *ubp_probe_group(const struct ubp_session *s, size_t i)
 {
-	return definitions_spec(s->defined, i)->group;
+	return ask(s, i, group_of);
+}
+
+static const char *event_of(struct definitions *defs, size_t at)
+{
+	return definitions_spec(defs, at)->event;
 }
 
 const char *ubp_probe_event(const struct ubp_session *s, size_t i)
 {
-	return definitions_spec(s->defined, i)->event;
+	return ask(s, i, event_of);
+}
+
+static const char *path_of(struct definitions *defs, size_t at)
+{
+	return definitions_spec(defs, at)->path;
 }
 
 const char *ubp_probe_path(const struct ubp_session *s, size_t i)
 {
-	return definitions_spec(s->defined, i)->path;
+	return ask(s, i, path_of);
+}
+
+/* Not NULL: it is one. */
+static const char *is_return(struct definitions *defs, size_t at)
+{
+	return definitions_spec(defs, at)->kind == PROBE_RETURN ? "" : NULL;
 }
 
 bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 {
-	return definitions_spec(s->defined, i)->kind == PROBE_RETURN;
+	return ask(s, i, is_return) != NULL;
 }

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/base/mailbox.h"
 #include "engine/base/pid_list.h"
 #include "engine/base/spare.h"
 #include "engine/event/queue.h"
@@ -30,6 +31,7 @@
 struct budget_place;
 struct budget_seen;
 struct definitions;
+struct number_chunk;
 struct spec_probe;
 struct ubp_err;
 
@@ -150,6 +152,25 @@ struct session_budget {
 	struct session_once once;
 };
 
+/* Who is in which call: calls.h. */
+struct session_calls {
+	pthread_mutex_t change;  /* held by who makes a change, until it is on its way */
+	pthread_mutex_t consume; /* held by who takes records: in ubp_dispatch(), or while he waits for an answer */
+	pthread_t dispatcher;    /* .is_dispatching: who is in ubp_dispatch() */
+	bool is_dispatching;     /* atomic */
+	pthread_mutex_t news_lock;
+	pthread_cond_t news;  /* an answer has come, or an event was handed out that somebody waits for */
+	unsigned n_waiting;   /* atomic: for that event */
+	unsigned now;         /* atomic: the probe's id whose event is just handed out, and 1; 0: none */
+};
+
+/* Records that were taken while a call had to wait, for the next ubp_dispatch(): put_off.h. */
+struct session_put_off {
+	unsigned char *v;
+	size_t at, n, cap; /* bytes; the next record, behind the last, room */
+	uint64_t n_lost;   /* that there was no memory for */
+};
+
 /* Records on their way to the caller. */
 struct session_out {
 	struct event_queue *queue;
@@ -167,6 +188,9 @@ struct session_out {
 	struct sample_text *sample;        /* sample.c; NULL: all hits are told of */
 	struct session_triggers
 		*triggers; /* of the caller's thread; NULL: none was asked for */
+	struct session_calls calls; /* who takes them */
+	struct session_put_off put_off;
+	uint64_t n_untold; /* hits of probes that were removed before they were handed out; atomic */
 };
 
 /* Names for stacks. */
@@ -178,22 +202,24 @@ struct session_stacks {
 	uint64_t tidied_ns;
 };
 
-/* What a record's number means, for who hands records out (live.h). */
-struct session_number {
-	struct uprobe *uprobe; /* a reference; NULL: it is gone */
-	const struct spec_probe *spec;
-	struct definitions *made_by; /* whose .spec is; NULL: .defined has it */
-	enum { NUMBER_LIVE, NUMBER_REPLACED, NUMBER_REMOVED, NUMBER_GONE } state;
-	bool was_alone;  /* nobody else had it any more, at the last look */
-	uint64_t ticket; /* of the change that retires it, until that is answered */
-	uint64_t until;  /* removed: later records are not told, ns of the session's clock */
+/* A change that is on its way, or answered and not looked at. */
+struct session_asked {
+	uint64_t ticket; /* 0: none */
+	unsigned first;  /* of the numbers that it brings */
+	unsigned n;
+	bool is_left; /* nobody waits for it: ubp_dispatch() looks for its answer */
 };
 
+/* Probes by number: numbers.h. */
 struct session_numbers {
-	struct session_number *v;
-	size_t n, cap;
-	size_t n_leaving; /* retired, and not gone */
-	size_t n_asked;   /* changes whose answer was not looked at */
+	pthread_mutex_t lock; /* of all that is told of them, held for moments; .n is read without */
+	struct number_chunk **chunks;
+	size_t n;                         /* numbers that were given; atomic */
+	size_t n_there;                   /* of these, that are not gone */
+	unsigned *leaving;                /* retired, and not gone */
+	size_t n_leaving, cap_leaving;    /* the first is read without the lock */
+	size_t n_asked;                   /* changes whose answer was not looked at; the same */
+	struct session_asked asked[MAILBOX_QUESTIONS];
 };
 
 /* The change that the tracing thread is at. */
@@ -223,7 +249,7 @@ struct ubp_session {
 	struct map excluded;  /* never attached to unless named */
 	const char *no_jumps; /* .out.rings is NULL for this reason */
 	struct session_change change;
-	struct session_numbers numbers; /* the caller's */
+	struct session_numbers numbers;
 	struct definitions *defined;    /* what is to be probed */
 	struct session_command command;
 	struct session_tracing tracing;

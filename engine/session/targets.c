@@ -408,7 +408,8 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
 
-	if (!p || births_has_probes(p->space))
+	/* What is to be probed may be told later. */
+	if (!p || births_has_probes(p->space) || !definitions_n(s->defined))
 		return 0;
 	for (size_t i = 0; i < definitions_n(s->defined); i++)
 		if (!object_interp(definitions_object(s->defined, i))) {

@@ -29,6 +29,13 @@ void session_news(struct ubp_session *s)
 	(void)again_write(s->out.news_fd, &one, sizeof(one));
 }
 
+void session_wake_calls(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->out.calls.news_lock);
+	pthread_cond_broadcast(&s->out.calls.news);
+	pthread_mutex_unlock(&s->out.calls.news_lock);
+}
+
 void session_warn(struct ubp_session *s, const char *fmt, ...)
 {
 	struct warning *w;

@@ -20,6 +20,8 @@ __attribute__((format(printf, 2, 3))) void session_warn(struct ubp_session *s, c
 							...);
 /* Make ubp_fd() readable. */
 void session_news(struct ubp_session *s);
+/* From any thread: what those wait for who are in a call of the session may have come (calls.h). */
+void session_wake_calls(struct ubp_session *s);
 /* ubp_has_failed() from now on. */
 void session_mark_failed(struct ubp_session *s);
 /* On the tracing thread: what an earlier session had left in a process where probes were planted

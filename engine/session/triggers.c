@@ -147,6 +147,9 @@ static int tell(struct session_triggers *triggers, const struct waiting *w, ubp_
 	if (w->made) {
 		event.spec = w->made->probe;
 		event.is_made = true;
+	} else if (!event.spec) {
+		/* Its probe was removed while it waited. */
+		return 0;
 	}
 	return fn(ctx, &event);
 }

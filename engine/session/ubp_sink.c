@@ -12,6 +12,7 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/numbers.h"
 #include "engine/session/sink.h"
 #include "engine/sink/sink.h"
 #include "engine/ubp_event.h"
@@ -82,7 +83,7 @@ static const struct spec_probe *next_probe(void *ctx, unsigned *at)
 	const struct ubp_session *s = ctx;
 	const struct spec_probe *spec = NULL;
 
-	while (!spec && *at < s->numbers.n)
+	while (!spec && *at < numbers_n(s))
 		spec = live_spec(s, (*at)++);
 	return spec;
 }

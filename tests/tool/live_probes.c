@@ -19,6 +19,7 @@
 #include "engine/session/state.h"
 #include "engine/space/uprobe.h"
 #include "engine/ubp.h"
+#include "tests/unit/live_one.h"
 
 #define NUMBERS  4096
 #define WAITS_MS 10
@@ -98,12 +99,12 @@ static void add_and_remove(const char *definition)
 	unsigned number;
 	uint64_t ticket;
 
-	if (live_add(session, definition, NULL, &number, &ticket, &err) < 0)
+	if (live_add_one(session, definition, NULL, &number, &ticket, &err) < 0)
 		fail(definition);
 	await(ticket, definition);
 	await_hit(number, definition);
 	await_hit(0, "no hits beside another one");
-	if (live_remove(session, number, &ticket, &err) < 0)
+	if (live_remove_one(session, number, &ticket, &err) < 0)
 		fail("remove");
 	await(ticket, "remove");
 	await_hit(0, "no hits behind another one");

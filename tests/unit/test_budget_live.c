@@ -26,6 +26,7 @@
 #include "engine/ubp.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
+#include "tests/unit/live_one.h"
 
 __attribute__((noinline)) uint64_t budget_hot(uint64_t n);
 __attribute__((noinline)) uint64_t budget_cold(uint64_t n);
@@ -187,16 +188,18 @@ static void goes_for_its_rate(void **state)
 		dispatch(&run);
 	check_out(&run, UBP_TAKEN_OUT_RATE, "more than --max-rate 1000 (");
 	/* It has its number, and is no more. */
-	assert_int_equal(live_remove(run.session, 0, &ticket, &err), 0);
-	assert_int_equal(await(&run, ticket), -ENOENT);
 	assert_int_equal(live_filter(run.session, 0, NULL, &number, &ticket, &err), 0);
 	assert_int_equal(await(&run, ticket), -ENOENT);
+	/* There is nothing to wait for. */
+	assert_int_equal(live_remove_one(run.session, 0, &ticket, &err), 0);
+	assert_int_equal(ticket, 0);
+	assert_int_equal(live_remove_one(run.session, 0, &ticket, &err), -ENOENT);
 	call_cold(&run);
 	call_cold(&run);
 	while (run.n_cold < 2)
 		dispatch(&run);
 	/* One that comes at the same place is judged from its own beginning. */
-	assert_int_equal(live_add(run.session, "p:again /proc/self/exe:budget_hot", NULL,
+	assert_int_equal(live_add_one(run.session, "p:again /proc/self/exe:budget_hot", NULL,
 				  &number, &ticket, &err),
 			 0);
 	assert_int_equal(await(&run, ticket), 0);

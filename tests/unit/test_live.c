@@ -35,6 +35,7 @@
 #include "engine/session/state.h"
 #include "engine/space/uprobe.h"
 #include "engine/ubp.h"
+#include "tests/unit/live_one.h"
 
 #define THREADS     2
 #define FUNCTIONS   3
@@ -297,7 +298,7 @@ static void add(struct run *run, const char *form, unsigned f, const char *where
 	snprintf(definition, sizeof(definition), form, run->exe, f, where);
 	note(&p, 0, false);
 	run->probes[run->n_probes++] = p;
-	if (live_add(run->session, definition, filter_of(wants), &number, &ticket, &err) < 0)
+	if (live_add_one(run->session, definition, filter_of(wants), &number, &ticket, &err) < 0)
 		fail_msg("%s: %s", definition, err.text);
 	assert_int_equal(number, run->n_probes - 1);
 	await(run, ticket, definition);
@@ -311,7 +312,7 @@ static void take_away(struct run *run, unsigned number)
 	struct ubp_err err;
 
 	note(p, 1, false);
-	if (live_remove(run->session, number, &ticket, &err) < 0)
+	if (live_remove_one(run->session, number, &ticket, &err) < 0)
 		fail_msg("%s", err.text);
 	await(run, ticket, "remove");
 	note(p, 1, true);

@@ -33,6 +33,7 @@
 #include "engine/session/live.h"
 #include "engine/session/state.h"
 #include "engine/space/uprobe.h"
+#include "tests/unit/live_one.h"
 #include "tests/unit/temp.h"
 
 #define CHILDREN 60
@@ -247,7 +248,7 @@ static uint64_t ask(struct run *run, const char *definition, unsigned *ret_numbe
 	uint64_t ticket;
 	struct ubp_err err;
 
-	if (live_add(run->session, definition, NULL, ret_number, &ticket, &err) < 0)
+	if (live_add_one(run->session, definition, NULL, ret_number, &ticket, &err) < 0)
 		fail_msg("%s: %s", definition, err.text);
 	return ticket;
 }
@@ -389,7 +390,7 @@ static void children_are_born(enum ubp_mode mode)
 			fail_msg("child %zu of %zu tells of nothing", i, n);
 	check_semaphores(n, 1, "it was added");
 	await_children(run, n + (CHILDREN - n) / 2);
-	if (live_remove(run->session, run->number, &ticket, &err) < 0)
+	if (live_remove_one(run->session, run->number, &ticket, &err) < 0)
 		fail_msg("%s", err.text);
 	await_done(run, ticket);
 	await_children(run, CHILDREN);
@@ -431,7 +432,7 @@ static void failure_is_told(void **state)
 	assert_int_equal(answer.code, 1);
 	assert_non_null(strstr(answer.text, "another tracer"));
 	/* The process is traced still, and it takes others, once that is gone. */
-	if (live_remove(run->session, number, &ticket, &err) < 0)
+	if (live_remove_one(run->session, number, &ticket, &err) < 0)
 		fail_msg("%s", err.text);
 	await_done(run, ticket);
 	snprintf(definition, sizeof(definition), "p:live/good %s:more_1", run->exe);
@@ -490,7 +491,7 @@ static void jumps_come_again(void **state)
 	await_done(run, ticket);
 	await_jump(run, again);
 	/* ... and none any more. */
-	if (live_remove(run->session, again, &ticket, &err) < 0)
+	if (live_remove_one(run->session, again, &ticket, &err) < 0)
 		fail_msg("%s", err.text);
 	await_done(run, ticket);
 	await_jump(run, 0);
@@ -637,7 +638,7 @@ static void later_files_are_looked_for(void **state)
 	    ubp_start(s, &err) < 0)
 		fail_msg("%s", err.text);
 	snprintf(definition, sizeof(definition), "p:live/second %s:more_1", second);
-	if (live_add(s, definition, NULL, &number, &ticket, &err) < 0)
+	if (live_add_one(s, definition, NULL, &number, &ticket, &err) < 0)
 		fail_msg("%s", err.text);
 	while (!live_look(s, ticket, &answer))
 		look(s, &(uint64_t){ 0 });
