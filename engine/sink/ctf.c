@@ -218,7 +218,7 @@ static void end(struct sink *sink, struct sink_buf *to)
 
 	end_packet(ctf, to);
 	if (!ctf->n_ids)
-		ctf_metadata_begin(&ctf->metadata, false);
+		ctf_metadata_none(&ctf->metadata);
 }
 
 static void beside(struct sink *sink, struct sink_buf *to)

@@ -22,6 +22,8 @@ struct spec_probe;
  * context of such events alone.
  */
 void ctf_metadata_begin(struct sink_buf *to, bool has_host);
+/* Instead, where there are no events: babeltrace2 2.0 fails on a context that nothing has. */
+void ctf_metadata_none(struct sink_buf *to);
 void ctf_metadata_event(struct sink_buf *to, uint32_t id, const struct spec_probe *probe,
 			bool has_weight);
 

@@ -59,12 +59,13 @@ static const char head[] =
 	"\tevent.header := struct {\n"
 	"\t\tuint32_t id;\n"
 	"\t\ttime_t timestamp;\n"
-	"\t};\n"
-	"\tevent.context := struct {\n"
-	"\t\tint32_t _pid;\n"
-	"\t\tint32_t _tid;\n"
-	"\t\tuint32_t _cpu;\n"
-	"\t\tstring _task;\n";
+	"\t};\n";
+
+static const char context[] = "\tevent.context := struct {\n"
+			      "\t\tint32_t _pid;\n"
+			      "\t\tint32_t _tid;\n"
+			      "\t\tuint32_t _cpu;\n"
+			      "\t\tstring _task;\n";
 
 static const char host[] = "\t\tstring _host;\n";
 
@@ -78,9 +79,16 @@ static const char place[] = "\t\taddress_t _ip;\n"
 void ctf_metadata_begin(struct sink_buf *to, bool has_host)
 {
 	sink_buf_add_text(to, head);
+	sink_buf_add_text(to, context);
 	if (has_host)
 		sink_buf_add_text(to, host);
 	sink_buf_add_text(to, place);
+}
+
+void ctf_metadata_none(struct sink_buf *to)
+{
+	sink_buf_add_text(to, head);
+	sink_buf_add_text(to, "};\n");
 }
 
 bool ctf_is_text(const struct spec_arg *arg)

@@ -434,8 +434,21 @@ def choice():
     same("folded, without stacks", (done.stdout, done.stderr), ("", "ubp-report: warning: no event has a stack: uprobe -s records them\n"))
 
 
+def none():
+    """Of no event at all: each reader takes that for what it is."""
+    shutil.rmtree("none.ctf", ignore_errors=True)
+    for form in ("chrome", "pprof", "ctf"):
+        run(REPORT, f"--{form}", "--to", "0", "-o", f"none.{form}", FILE)
+    with open("none.chrome", encoding="utf-8") as f:
+        same("chrome, no event", [e["ph"] for e in json.load(f)["traceEvents"]], ["M"])
+    if has("babeltrace2"):
+        same("ctf, no event", run("babeltrace2", "none.ctf").stdout, "")
+    if has("go"):
+        run("go", "tool", "pprof", "-top", "none.pprof")
+
+
 def hosts():
-    """Of two hosts whose processes have the same numbers: calls of one are not paired with those of the other."""
+    """""Of two hosts whose processes have the same numbers: calls of one are not paired with those of the other."""
     arg = f"{FIXTURES}/args_int"
     where = ("unshare", "-u", "-p", "-f", "--mount-proc")
     if subprocess.run([*where, "true"], check=False, capture_output=True).returncode:
@@ -554,6 +567,7 @@ stacks()
 lost()
 diff()
 choice()
+none()
 hosts()
 live()
 bad()
