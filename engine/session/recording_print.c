@@ -36,8 +36,11 @@ struct kept {
 	uint64_t weight;
 };
 
+/* Two lines of a cache: what a thread changes with each event is none that another one reads. */
+#define APART 128
+
 struct batch {
-	enum batch_state state;
+	_Alignas(APART) enum batch_state state;
 	struct event_texts *texts; /* of its events */
 	uint8_t *bytes;            /* of events that are kept */
 	size_t len, cap;
@@ -296,9 +299,10 @@ static int print_with(struct print *p, unsigned n_helpers, ubp_recording_print_f
 	int rc;
 
 	p->n_batches = (n_helpers + 1) * BATCHES;
-	p->batches = calloc(p->n_batches, sizeof(*p->batches));
+	p->batches = aligned_alloc(APART, p->n_batches * sizeof(*p->batches));
 	if (!p->batches)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	memset(p->batches, 0, p->n_batches * sizeof(*p->batches));
 	while (p->n_helpers < n_helpers && start_helper(p))
 		;
 	rc = print_batches(p, fn, ctx, err);
