@@ -99,6 +99,9 @@ int ubp_probes_remove(struct ubp_session *session, const size_t *numbers, size_t
 int ubp_probe_set_filter(struct ubp_session *session, size_t number, const char *filter,
 			 struct ubp_err *err);
 
+/* As it was written; lasts until the probe has another, or is removed. NULL: it has none, or there is no such probe. */
+const char *ubp_probe_filter(const struct ubp_session *session, size_t number);
+
 /*
  * The first number from @from on that a probe has now; SIZE_MAX: there is none. So all are listed by
  * for (size_t i = ubp_probe_next(s, 0); i != SIZE_MAX; i = ubp_probe_next(s, i + 1)).

@@ -89,6 +89,7 @@ struct filter_pred {
 struct filter {
 	uint32_t n_preds; /* at least 1 */
 	uint8_t *bytes;   /* patterns and CPU sets (bit n of byte n / 8) */
+	char *text;       /* as it was written, without blanks behind; NULL: nobody wrote it */
 	struct filter_pred preds[];
 };
 

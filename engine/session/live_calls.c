@@ -16,6 +16,7 @@
 #include "engine/session/numbers.h"
 #include "engine/session/tell.h"
 #include "engine/space/uprobe.h"
+#include "engine/spec/filter.h"
 #include "engine/ubp_live.h"
 
 /* What the first version of the structure ended with. */
@@ -232,6 +233,24 @@ int ubp_probe_set_filter(struct ubp_session *s, size_t number, const char *filte
 }
 
 /* --- what there is ---------------------------------------------------------------------------- */
+
+const char *ubp_probe_filter(const struct ubp_session *session, size_t number)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	const struct session_number *entry;
+	const char *text = NULL;
+
+	if (!s->tracing.was_there)
+		return number < definitions_n(s->defined)
+			       ? filter_text(definitions_uprobe(s->defined, number)->filter)
+			       : NULL;
+	pthread_mutex_lock(&s->numbers.lock);
+	entry = numbers_latest(s, number);
+	if (entry)
+		text = filter_text(entry->uprobe->filter);
+	pthread_mutex_unlock(&s->numbers.lock);
+	return text;
+}
 
 size_t ubp_probe_next(const struct ubp_session *session, size_t from)
 {

@@ -320,8 +320,9 @@ static struct filter *new_filter(const char *text, size_t len)
 	if (!filter)
 		return NULL;
 	filter->bytes = calloc(1, n_bytes);
-	if (!filter->bytes) {
-		free(filter);
+	filter->text = strdup(text);
+	if (!filter->bytes || !filter->text) {
+		filter_free(filter);
 		return NULL;
 	}
 	return filter;
@@ -380,7 +381,13 @@ void filter_free(struct filter *filter)
 	if (!filter)
 		return;
 	free(filter->bytes);
+	free(filter->text);
 	free(filter);
+}
+
+const char *filter_text(const struct filter *filter)
+{
+	return filter ? filter->text : NULL;
 }
 
 /* --- two as one ------------------------------------------------------------------- */
@@ -439,10 +446,12 @@ int filter_both(const struct filter *a, const struct filter *b, struct filter **
 	if (n_preds >= FILTER_DROP)
 		return -E2BIG;
 	both = calloc(1, sizeof(*both) + n_preds * sizeof(both->preds[0]));
-	if (both)
+	if (both) {
 		both->bytes = malloc((a ? n_bytes(a) : 0) + (b ? n_bytes(b) : 0) + 1);
-	if (!both || !both->bytes) {
-		free(both);
+		both->text = a && a->text ? strdup(a->text) : NULL;
+	}
+	if (!both || !both->bytes || (a && a->text && !both->text)) {
+		filter_free(both);
 		return -ENOMEM;
 	}
 	if (a)

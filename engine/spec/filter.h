@@ -30,8 +30,11 @@ struct filter;
 int filter_parse(const char *text, const struct spec_probe *probe, struct filter **ret_filter,
 		 struct ubp_err *err);
 
+/* As it was written, without blanks behind; the filter's. NULL: nobody wrote it, or @filter is NULL. */
+const char *filter_text(const struct filter *filter);
+
 /*
- * One that passes what both pass; NULL passes everything. *ret_filter is new, or NULL. Returns 0, -ENOMEM, or -E2BIG: together they
+ * One that passes what both pass; NULL passes everything. *ret_filter is new, with the text of @a, or NULL. Returns 0, -ENOMEM, or -E2BIG: together they
  * have too many tests.
  */
 int filter_both(const struct filter *a, const struct filter *b, struct filter **ret_filter);
