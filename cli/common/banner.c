@@ -3,12 +3,18 @@
 
 #include "cli/common/banner.h"
 
+#include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/ubp.h"
 
-char *banner_probe(const char *listing)
+/*
+ * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
+ * uprobe_events would list. Allocated; NULL: out of memory.
+ */
+static char *banner_probe(const char *listing)
 {
 	const char *name = listing + 2, *space = strchr(listing, ' ');
 	const char *offset = space, *digits;
@@ -34,11 +40,48 @@ char *banner_probe(const char *listing)
 	return text;
 }
 
-bool banner_is_one_event(struct ubp_session *session)
+/* One alone, though it may have several places? */
+static bool is_one_event(struct ubp_session *session, size_t n)
 {
-	for (size_t i = 1; i < ubp_n_probes(session); i++)
+	for (size_t i = 1; i < n; i++)
 		if (strcmp(ubp_probe_event(session, i), ubp_probe_event(session, 0)) != 0 ||
 		    strcmp(ubp_probe_group(session, i), ubp_probe_group(session, 0)) != 0)
 			return false;
-	return true;
+	return n != 0;
+}
+
+static int print_one(char **ret_text, struct ubp_session *session, const char *what, size_t n)
+{
+	const char *event = ubp_probe_event(session, 0);
+	char *probe = banner_probe(ubp_probe_listing(session, 0)), more[48] = "";
+	int len;
+
+	if (n > 1)
+		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
+	len = asprintf(ret_text, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
+		       probe ? probe : event, more);
+	free(probe);
+	return len;
+}
+
+char *banner_text(struct ubp_session *session, const char *what, const char *duration)
+{
+	size_t n = ubp_n_probes(session);
+	bool is_one = is_one_event(session, n);
+	char *text;
+	int len;
+
+	if (n == 0)
+		len = asprintf(&text, "Tracing nothing yet. Ctrl-C to end.");
+	else if (duration && is_one)
+		len = asprintf(&text, "Tracing %s %s for %s seconds (buffered)...", what,
+			       ubp_probe_event(session, 0), duration);
+	else if (duration)
+		len = asprintf(&text, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
+			       duration);
+	else if (is_one)
+		len = print_one(&text, session, what, n);
+	else
+		len = asprintf(&text, "Tracing %zu %ss. Ctrl-C to end.", n, what);
+	return len < 0 ? NULL : text;
 }

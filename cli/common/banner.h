@@ -6,16 +6,10 @@
 #ifndef UBP_CLI_COMMON_BANNER_H
 #define UBP_CLI_COMMON_BANNER_H
 
-#include <stdbool.h>
-
 struct ubp_session;
 
-/*
- * "p:NAME /path:0xOFF ARGS", what perf-tools says it traces, from the line that
- * uprobe_events would list. Allocated; NULL: out of memory.
- */
-char *banner_probe(const char *listing);
-/* Is there one event alone, though it may have several places? */
-bool banner_is_one_event(struct ubp_session *session);
+/* "Tracing ...": what is traced by @session, before it starts; @what: what a probe is called. @duration: in seconds, as it was given; NULL: until Ctrl-C.
+ * Allocated; NULL: out of memory. */
+char *banner_text(struct ubp_session *session, const char *what, const char *duration);
 
 #endif

@@ -18,6 +18,7 @@
 #include "cli/common/option.h"
 #include "engine/base/err.h"
 #include "engine/ubp.h"
+#include "engine/ubp_live.h"
 
 /* --- where commands come from ------------------------------------------------------ */
 
@@ -138,8 +139,7 @@ static void answer(const struct control *control)
 		(void)!write(control->ack_fd, text, sizeof(text) - 1);
 }
 
-/* @glob is of an event's name, or of GROUP:EVENT (perf writes it so) or GROUP/EVENT (so do definitions). */
-static bool matches(const struct ubp_session *session, size_t i, const char *glob)
+bool control_matches(const struct ubp_session *session, size_t i, const char *glob)
 {
 	const char *event = ubp_probe_event(session, i), *mark = strpbrk(glob, ":/");
 	char whole[2 * NAME_MAX + 2];
@@ -158,8 +158,9 @@ static long enable(struct ubp_session *session, const char *glob, bool on)
 	long n = 0;
 
 	ubp_err_reset(&err);
-	for (size_t i = 0; i < ubp_n_probes(session); i++) {
-		if (glob && !matches(session, i, glob))
+	for (size_t i = ubp_probe_next(session, 0); i != SIZE_MAX;
+	     i = ubp_probe_next(session, i + 1)) {
+		if (glob && !control_matches(session, i, glob))
 			continue;
 		if (ubp_probe_enable(session, i, on, &err) < 0) {
 			(void)cli_error_record(&err);

@@ -32,6 +32,9 @@ void control_close(struct control *control);
 /* Carry out what has come. True: tracing is to end. */
 bool control_take(struct control *control, struct ubp_session *session);
 
+/* @glob is of an event's name, or of GROUP:EVENT (perf writes it so) or GROUP/EVENT (so do definitions). */
+bool control_matches(const struct ubp_session *session, size_t i, const char *glob);
+
 /* All probes on, or off. CLI_OK, or said why not. */
 int control_enable_all(struct ubp_session *session, bool on);
 

@@ -13,12 +13,28 @@
 /* A path, and what is said of it. */
 #define TEXT_MAX 8192
 
+/* NULL: standard error. */
+static FILE *messages;
+
+static FILE *to(void)
+{
+	return messages ? messages : stderr;
+}
+
+FILE *cli_messages_to(FILE *file)
+{
+	FILE *before = messages;
+
+	messages = file;
+	return before;
+}
+
 static void print(const char *program, const char *kind, const char *text)
 {
 	char shown[ESCAPE_BYTE_MAX * TEXT_MAX + 1];
 
 	*escape_put_line(shown, text, strnlen(text, TEXT_MAX)) = '\0';
-	(void)fprintf(stderr, "%s%s%s%s\n", program, *program ? ": " : "", kind, shown);
+	(void)fprintf(to(), "%s%s%s%s\n", program, *program ? ": " : "", kind, shown);
 }
 
 /* @kind: "error: ", or "". */
@@ -60,7 +76,7 @@ int cli_error_record(const struct ubp_err *err)
 	column = (int)(escape_put_line(shown, err->command, before) - shown + err->caret -
 		       before);
 	*escape_put_line(shown, err->command, len) = '\0';
-	(void)fprintf(stderr, "  %s\n  %*s^\n", shown, column, "");
+	(void)fprintf(to(), "  %s\n  %*s^\n", shown, column, "");
 	return CLI_FAILED;
 }
 
@@ -71,7 +87,7 @@ int cli_usage_error(const char *fmt, ...)
 	va_start(ap, fmt);
 	say("error: ", fmt, ap);
 	va_end(ap);
-	(void)fprintf(stderr, "Try '%s --help'.\n", cli_program);
+	(void)fprintf(to(), "Try '%s --help'.\n", cli_program);
 	return CLI_USAGE;
 }
 

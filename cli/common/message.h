@@ -10,6 +10,7 @@
 #define UBP_CLI_COMMON_MESSAGE_H
 
 #include <stddef.h>
+#include <stdio.h>
 
 struct ubp_err;
 
@@ -44,5 +45,8 @@ void cli_tell(void *ctx, const char *text);
 
 /* "TEXT" */
 void cli_line(const char *text);
+
+/* Messages go to @file from now on, and not to standard error. Where they went before. For one thread. */
+FILE *cli_messages_to(FILE *file);
 
 #endif

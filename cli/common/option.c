@@ -13,7 +13,7 @@
 
 #include "cli/common/message.h"
 
-#define OPTIONS_MAX 80
+#define OPTIONS_MAX 128
 #define LONG_ONLY   256 /* getopt's value of option i without a letter: this + i */
 
 /* getopt's two views of the table. */

@@ -11,6 +11,7 @@
 
 #include "cli/common/message.h"
 #include "engine/ubp.h"
+#include "engine/ubp_live.h"
 #include "engine/ubp_stats.h"
 
 /* Which stops there were: " stops=\"memory:3 thread:1\"". */
@@ -134,9 +135,9 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 	FILE *line = open_memstream(&text, &len); /* the same for all: there may be thousands */
 	bool good = line != NULL;
 
-	for (size_t i = 0; good && i <= ubp_n_probes(session); i++) {
+	for (size_t i = ubp_probe_next(session, 0); good; i = ubp_probe_next(session, i + 1)) {
 		rewind(line);
-		if (i < ubp_n_probes(session))
+		if (i != SIZE_MAX)
 			add_probe(line, session, i);
 		else
 			add_session(line, session, n_dropped);
@@ -144,6 +145,8 @@ void cli_print_stats(struct ubp_session *session, uint64_t n_dropped)
 		good = fputc('\0', line) == '\0' && fflush(line) == 0;
 		if (good)
 			cli_tell(NULL, text);
+		if (i == SIZE_MAX)
+			break;
 	}
 	if (line && fclose(line) != 0)
 		good = false;

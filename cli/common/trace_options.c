@@ -62,8 +62,12 @@ static int set_filter(void *into, const char *arg)
 	struct trace_options *o = into;
 	struct trace_definition *last;
 
-	if (o->n_definitions == 0)
-		return cli_usage_error("a filter comes after the definition it is for");
+	if (o->n_definitions == 0) {
+		if (o->live.filter)
+			return cli_usage_error("more than one filter");
+		o->live.filter = arg;
+		return CLI_OK;
+	}
 	last = &o->definitions[o->n_definitions - 1];
 	if (last->filter)
 		return cli_usage_error("more than one filter for '%s'", last->text);
@@ -76,6 +80,9 @@ int trace_options_add_word(void *into, const char *word)
 {
 	struct trace_options *o = into;
 
+	/* Of an event that is there: live_check(). */
+	if (o->live.filter && !o->n_words++)
+		return trace_options_add_definition(o, DEFINITION_WORD, word);
 	if (trace_word_check_form(word) != CLI_OK)
 		return CLI_USAGE;
 	switch (o->n_words++) {
@@ -451,8 +458,27 @@ static const struct cli_option table[] = {
 	{ 0, "control", "fifo:CTL[,ACK]", .set = set_control,
 	  .help = "obey lines that somebody writes into the FIFO CTL, as perf does:\n"
 		  "enable [EVENT], disable [EVENT], ping, stop; ACK gets the answers" },
-	{ 'h', "help", FLAG(help), .help = "print this" },
-	{ 0, "version", FLAG(version), .help = "print the version" },
+	{ 0, "session", "NAME", .set = live_set_session,
+	  .help = "a name for this trace, by which it is asked and changed while it runs;\n"
+		  "it may begin without a definition" },
+	{ 0, "detach", FLAG(live.detach),
+	  .help = "with --session: go on in the background once all is planted" },
+	{ 0, "list-sessions", FLAG(live.lists),
+	  .help = "print the names of the traces that run (without a name: their process\n"
+		  "ids), trace nothing" },
+	{ 0, "add", "DEF", .set = live_set_add,
+	  .help = "of --session NAME, which runs: trace DEF, too; repeatable, and --filter\n"
+		  "may follow" },
+	{ 0, "remove", "EVENT", .set = live_set_remove,
+	  .help = "the same: trace EVENT no more; a name, GROUP:EVENT, or a pattern of such" },
+	{ 0, "enable", "EVENT", .is_optional = true, .set = live_set_enable,
+	  .help = "the same: switch EVENT on; without it, all. The session's --filter EXPR\n"
+		  "EVENT sets a filter (0: none), -l lists its probes, --stats prints counts" },
+	{ 0, "disable", "EVENT", .is_optional = true, .set = live_set_disable,
+	  .help = "the same: switch EVENT off" },
+	{ 0, "end", .choose = live_set_end, .help = "the same: end it, and wait until it has" },
+	{ 'h', "help", FLAG(only.help), .help = "print this" },
+	{ 0, "version", FLAG(only.version), .help = "print the version" },
 };
 
 /* --- what makes sense ------------------------------------------------------------ */
@@ -475,7 +501,7 @@ int trace_options_check_list(const struct trace_options *o)
 
 int trace_options_check(const struct trace_options *o)
 {
-	if (o->n_definitions == 0)
+	if (o->n_definitions == 0 && (!o->live.session || only_prints(o)))
 		return cli_usage_error("no definition is given");
 	if (o->command && !o->command[0])
 		return cli_usage_error("no command after '--'");
@@ -544,13 +570,15 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 	status = cli_parse(&whole, argc, argv, o, &o->command);
 	if (status != CLI_OK)
 		return status;
-	if (o->help) {
+	if (o->only.help) {
 		cli_print_help(&whole);
-	} else if (o->version) {
+	} else if (o->only.version) {
 		printf("%s " UBP_VERSION "\n", cli_program);
 	} else {
 		take_pattern(o);
-		status = check(o);
+		status = live_check(o);
+		if (status == CLI_OK && !o->live.ask)
+			status = check(o);
 		*ret_done = status != CLI_OK;
 	}
 	return status;

@@ -16,6 +16,7 @@
 #include "cli/common/record.h"
 #include "cli/common/tally.h"
 #include "cli/common/trigger.h"
+#include "cli/live/options.h"
 #include "engine/ubp.h"
 #include "engine/ubp_sink.h"
 
@@ -63,7 +64,7 @@ struct end_options {
 
 /* What is printed in place of tracing. */
 struct print_options {
-	bool format, check, explain, definition;
+	bool help, version, format, check, explain, definition;
 };
 
 /* What costs more is taken out; 0: no limit. */
@@ -118,7 +119,7 @@ struct trace_options {
 	struct ubp_sink_form form; /* --json, --folded, or text */
 	const char *clock;
 	enum ubp_mode mode;
-	bool help, version, header;
+	bool header;
 	bool stats, strict, stay, lossless, force, beside_kernel;
 	bool no_version_check; /* -F of perf-tools: accepted, means nothing */
 	struct list_options lists;
@@ -132,6 +133,7 @@ struct trace_options {
 	struct tally_options tally;
 	struct to_options to;
 	struct trigger_options triggers;
+	struct live_options live;
 };
 
 /* For rows and words of the commands' own. As .set of struct cli_option. */

@@ -35,6 +35,8 @@
 #include "cli/common/triggers.h"
 #include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
+#include "cli/live/detach.h"
+#include "cli/live/serve.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
 #include "engine/ubp_record.h"
@@ -53,6 +55,7 @@ struct run {
 	struct tui *tui; /* shown in place of lines; NULL: not */
 	int signal_fd;
 	struct control control;
+	struct live_serve *serve; /* others ask by it; NULL: nobody can */
 	struct hosts hosts;
 	uint64_t deadline_ns; /* 0: none */
 	struct tally_print tally;
@@ -93,27 +96,11 @@ __attribute__((format(printf, 2, 3))) static void say(struct run *run, const cha
 /* With a command there is none: what it prints must stay what it is. */
 static void say_banner(struct run *run)
 {
-	size_t n = ubp_n_probes(run->session);
-	const char *event = ubp_probe_event(run->session, 0), *what = run->opt->what;
-	bool is_one = banner_is_one_event(run->session);
-	char *text, more[48] = "";
+	char *text = banner_text(run->session, run->opt->what, run->opt->ends.duration);
 
-	if (n > 1)
-		(void)snprintf(more, sizeof(more), " and at %zu more", n - 1);
-	if (run->opt->ends.duration && is_one) {
-		say(run, "Tracing %s %s for %s seconds (buffered)...", what, event,
-		    run->opt->ends.duration);
-	} else if (run->opt->ends.duration) {
-		say(run, "Tracing %zu %ss for %s seconds (buffered)...", n, what,
-		    run->opt->ends.duration);
-	} else if (is_one) {
-		text = banner_probe(ubp_probe_listing(run->session, 0));
-		say(run, "Tracing %s %s (%s%s). Ctrl-C to end.", what, event,
-		    text ? text : event, more);
-		free(text);
-	} else {
-		say(run, "Tracing %zu %ss. Ctrl-C to end.", n, what);
-	}
+	if (text)
+		say(run, "%s", text);
+	free(text);
 }
 
 static void say_end(struct run *run)
@@ -243,7 +230,7 @@ static void take_signals(struct run *run)
 static void wait_for_something(struct run *run, int fd, int timeout_ms)
 {
 	size_t pending = output_pending(&run->out);
-	struct pollfd p[7] = {
+	struct pollfd p[8] = {
 		{ .fd = run->signal_fd, .events = POLLIN },
 		{ .fd = run->out.can_vanish ? run->out.fd : -1,
 		  .events = pending ? POLLOUT : 0 },
@@ -252,18 +239,21 @@ static void wait_for_something(struct run *run, int fd, int timeout_ms)
 		{ .fd = prometheus_fd(&run->hosts.prometheus), .events = POLLIN },
 		{ .fd = otlp_fd(&run->hosts.otlp), .events = POLLIN },
 		{ .fd = tui_fd(run->tui), .events = POLLIN },
+		{ .fd = fd == ubp_fd(run->session) ? live_serve_fd(run->serve) : -1,
+		  .events = POLLIN },
 	};
 
 	if (run->out.error)
 		p[1].fd = -1;
-	if (poll(p, 7, timeout_ms) <= 0)
+	if (poll(p, 8, timeout_ms) <= 0)
 		return;
 	if (p[0].revents)
 		take_signals(run);
 	if (p[1].revents)
 		output_polled(&run->out, p[1].revents);
 	if ((p[3].revents && control_take(&run->control, run->session)) ||
-	    (p[6].revents && tui_keys(run->tui)))
+	    (p[6].revents && tui_keys(run->tui)) ||
+	    (p[7].revents && live_serve_take(run->serve)))
 		run->ending = true;
 	if (p[4].revents)
 		prometheus_take(&run->hosts.prometheus);
@@ -398,7 +388,7 @@ static void print_rest(struct run *run)
 		run->failed = true;
 	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
 		run->failed = true;
-	if (!run->opt->command)
+	if (!run->opt->command && !run->opt->live.detach)
 		say_end(run);
 	(void)drain(run);
 }
@@ -459,11 +449,12 @@ static int run_started(struct run *run)
 	output_begin(&run->out);
 	if (run->opt->to.tui && tui_begin(run->session, &run->out, &run->tui) != CLI_OK)
 		run->failed = true;
-	if (!run->opt->command && !run->tui)
+	if (!run->opt->command && !run->opt->live.detach && !run->tui)
 		say_banner(run);
 	text = ubp_sink_begin(run->sink, &len);
 	hosts_text(&run->hosts, text, len);
 	(void)output_flush(&run->out);
+	detach_done(run->opt);
 	tell_ready(run->opt->steer.ready_fd);
 	run->out.hold = run->opt->ends.duration != NULL && !run->tui;
 	if (run->opt->ends.duration)
@@ -581,10 +572,13 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	int status = control_open(&run.control, options->steer.control);
 
 	if (status == CLI_OK)
+		status = live_serve_open(options, session, &run.n_dropped, &run.serve);
+	if (status == CLI_OK)
 		status = hosts_open(&run.hosts, session, options, &run.out);
 	if (status == CLI_OK)
 		status = run_to(&run);
 	(void)hosts_close(&run.hosts);
 	control_close(&run.control);
+	live_serve_close(run.serve);
 	return status;
 }

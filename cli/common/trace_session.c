@@ -17,6 +17,7 @@
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
 #include "cli/common/triggers.h"
+#include "cli/live/detach.h"
 #include "engine/ubp_tally.h"
 #include "engine/ubp_trigger.h"
 
@@ -122,7 +123,7 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		if (heap_begin(session, d) != CLI_OK)
 			return CLI_FAILED;
 	}
-	if (ubp_n_probes(session) == 0)
+	if (ubp_n_probes(session) == 0 && !o->live.session)
 		return cli_error("no definition is given");
 	if (tally_is_wanted(&o->tally) && tally_begin(session, &o->tally) != CLI_OK)
 		return CLI_FAILED;
@@ -181,6 +182,8 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	struct ubp_err err;
 	int status;
 
+	if (detach_begin(o, &status))
+		return status;
 	prepare_memory();
 	opt.pids = o->who.pids;
 	opt.n_pids = o->who.n_pids;

@@ -13,6 +13,7 @@
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/trace_session.h"
+#include "cli/live/ask.h"
 #include "cli/uprobe/options.h"
 #include "engine/base/err.h"
 #include "engine/ubp_files.h"
@@ -138,6 +139,8 @@ static int run(const struct uprobe_options *o)
 {
 	struct ubp_target target;
 
+	if (o->trace.live.ask)
+		return live_ask(&o->trace, "uprobe");
 	if (o->lines_of) {
 		target = trace_session_target(&o->trace, o->trace.definitions[0].text);
 		return trace_session_list(&o->trace, list_lines, &target, o->lines_of);

@@ -12,6 +12,7 @@
 #include "cli/common/message.h"
 #include "cli/common/output.h"
 #include "cli/common/trace_session.h"
+#include "cli/live/ask.h"
 #include "cli/usdt/options.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
@@ -145,6 +146,8 @@ static int run(const struct usdt_options *o)
 	const struct trace_definition *words = o->trace.definitions;
 	struct ubp_target target;
 
+	if (o->trace.live.ask)
+		return live_ask(&o->trace, "usdt");
 	if (!o->list && !o->details)
 		return trace_session(&o->trace, add);
 	target = trace_session_target(&o->trace, words ? words->text : NULL);

@@ -32,7 +32,7 @@ PAGE = f"{SRC}/engine/picture/page/node_modules"
 NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "php", "java": "java",
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
-                   r"vars|lines-of))\b")
+                   r"vars|lines-of|session|list-sessions))\b")
 EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
 FORMS = re.compile(r" --(csv|chrome|perfetto|pprof|ctf)\b")
 COUNTS = re.compile(r" --(count|hist|sum|allocates)\b| --trigger hist:")

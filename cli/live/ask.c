@@ -1,0 +1,236 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/live/ask.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli/common/message.h"
+#include "cli/common/trace_options.h"
+#include "cli/live/detach.h"
+#include "cli/live/obey.h"
+#include "cli/live/place.h"
+#include "engine/base/again.h"
+#include "engine/base/err.h"
+#include "engine/base/vec.h"
+
+/* One that is busy with planting answers when that is done. */
+#define HELLO_SECONDS 2
+
+/* --- the request --------------------------------------------------------------------------- */
+
+static void put(FILE *request, const char *word)
+{
+	(void)fwrite(word, 1, strlen(word) + 1, request);
+}
+
+static void put_definitions(FILE *request, const struct trace_options *o)
+{
+	for (size_t i = 0; i < o->n_definitions; i++) {
+		put(request, o->definitions[i].text);
+		put(request, o->definitions[i].filter ? o->definitions[i].filter : "");
+	}
+}
+
+static void put_request(FILE *request, const struct trace_options *o, const char *form)
+{
+	static const char *const words[] = {
+		[LIVE_ADD] = "add",         [LIVE_REMOVE] = "remove", [LIVE_ENABLE] = "enable",
+		[LIVE_DISABLE] = "disable", [LIVE_FILTER] = "filter", [LIVE_LIST] = "list",
+		[LIVE_STATS] = "stats",     [LIVE_END] = "end",       [LIVE_SESSIONS] = "hello",
+	};
+	const char *event = o->live.event ? o->live.event : "";
+	char folder[PATH_MAX];
+
+	put(request, words[o->live.ask]);
+	switch (o->live.ask) {
+	case LIVE_ADD:
+		put(request, getcwd(folder, sizeof(folder)) ? folder : "/");
+		put(request, form);
+		put_definitions(request, o);
+		break;
+	case LIVE_REMOVE:
+	case LIVE_ENABLE:
+	case LIVE_DISABLE:
+		put(request, event);
+		break;
+	case LIVE_FILTER:
+		put(request, event);
+		put(request, o->live.filter);
+		break;
+	default:
+		break;
+	}
+	put(request, OBEY_LAST);
+}
+
+/* --- the answer ---------------------------------------------------------------------------- */
+
+struct answer {
+	char *text;
+	size_t len, cap;
+};
+
+/* All of it: 0 or -errno. */
+static int receive(int fd, struct answer *answer)
+{
+	for (;;) {
+		ssize_t n;
+
+		if (answer->len == answer->cap) {
+			size_t cap = answer->cap ? 2 * answer->cap : 65536;
+			char *more = realloc(answer->text, cap);
+
+			if (!more)
+				return -ENOMEM;
+			answer->text = more;
+			answer->cap = cap;
+		}
+		n = read(fd, answer->text + answer->len, answer->cap - answer->len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			return 0;
+		answer->len += (size_t)n;
+	}
+}
+
+/* Its three texts; false: it is not whole. */
+static bool take_apart(const struct answer *answer, const char *ret_texts[3])
+{
+	const char *p = answer->text, *end = p + answer->len;
+
+	for (int i = 0; i < 3; i++) {
+		const char *zero = p < end ? memchr(p, '\0', (size_t)(end - p)) : NULL;
+
+		if (!zero)
+			return false;
+		ret_texts[i] = p;
+		p = zero + 1;
+	}
+	return ret_texts[0][0] >= '0' && ret_texts[0][0] <= '9';
+}
+
+/* Send @request, and have the answer. 0 or -errno, with a text. */
+static int exchange(int fd, const char *name, const char *request, size_t len,
+		    struct answer *answer, struct ubp_err *err)
+{
+	int rc = again_write(fd, request, len) < 0 || shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
+
+	if (rc == 0)
+		rc = receive(fd, answer);
+	if (rc == -EAGAIN)
+		return ubp_fail(err, ETIMEDOUT, "session '%s' does not answer", name);
+	return rc < 0 ? ubp_fail(err, -rc, "session '%s': %s", name, strerror(-rc)) : 0;
+}
+
+static int print(const struct answer *answer, const char *name)
+{
+	const char *texts[3];
+
+	if (!take_apart(answer, texts))
+		return cli_error("session '%s' has ended", name);
+	(void)fputs(texts[1], stdout);
+	(void)fputs(texts[2], stderr);
+	return texts[0][0] - '0';
+}
+
+/* --- one session, or all of them ----------------------------------------------------------- */
+
+static int ask_one(int place, const struct trace_options *o, const char *request, size_t len)
+{
+	const char *name = o->live.session;
+	struct answer answer = { 0 };
+	struct ubp_err err;
+	int status, fd;
+
+	ubp_err_reset(&err);
+	fd = place_connect(place, name, 0, &err);
+	if (fd < 0)
+		return cli_error_record(&err);
+	if (exchange(fd, name, request, len, &answer, &err) < 0)
+		status = cli_error_record(&err);
+	else
+		status = print(&answer, name);
+	if (status == CLI_OK && o->live.ask == LIVE_END)
+		status = detach_print_log(place, name);
+	free(answer.text);
+	(void)close(fd);
+	return status;
+}
+
+static void list_one(int place, const char *name, const char *request, size_t len)
+{
+	struct answer answer = { 0 };
+	struct ubp_err err;
+	const char *texts[3];
+	int fd;
+
+	ubp_err_reset(&err);
+	fd = place_connect(place, name, HELLO_SECONDS, &err);
+	if (fd < 0)
+		return;
+	if (exchange(fd, name, request, len, &answer, &err) < 0)
+		cli_warn(NULL, err.text);
+	else if (take_apart(&answer, texts))
+		printf("%s: %s", name, texts[1]);
+	free(answer.text);
+	(void)close(fd);
+}
+
+static int list_all(int place, const char *request, size_t len)
+{
+	struct dirent **found;
+	int n = scandirat(place, ".", &found, NULL, alphasort);
+
+	if (n < 0)
+		return cli_error("sessions: %s", strerror(errno));
+	for (int i = 0; i < n; i++) {
+		if (place_is_name(found[i]->d_name))
+			list_one(place, found[i]->d_name, request, len);
+		free(found[i]);
+	}
+	free(found);
+	return CLI_OK;
+}
+
+int live_ask(const struct trace_options *o, const char *form)
+{
+	char *request = NULL;
+	size_t len = 0;
+	FILE *file = open_memstream(&request, &len);
+	struct ubp_err err;
+	int place, status;
+
+	if (file)
+		put_request(file, o, form);
+	if (!file || fclose(file) != 0) {
+		free(request);
+		return cli_error("out of memory");
+	}
+	ubp_err_reset(&err);
+	place = place_open(false, &err);
+	if (place >= 0)
+		status = o->live.ask == LIVE_SESSIONS ? list_all(place, request, len)
+						      : ask_one(place, o, request, len);
+	else if (err.code != ENOENT)
+		status = cli_error_record(&err);
+	else
+		status = o->live.ask == LIVE_SESSIONS
+				 ? CLI_OK
+				 : cli_error("there is no session '%s'", o->live.session);
+	if (place >= 0)
+		(void)close(place);
+	free(request);
+	return status;
+}

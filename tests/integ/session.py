@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""--session: a trace that others change while it runs. Each hit that had to be told is, and no other; what is asked in vain says so, and changes nothing."""
+
+import os
+import pty
+import re
+import signal
+import socket
+import subprocess
+import sys
+
+UPROBE, FIXTURES = os.environ["UPROBE"], os.environ["FIXTURES"]
+WAIT = int(os.environ.get("TIMEOUT", "60"))
+TARGET = os.path.join(FIXTURES, "let_go")
+ARG = "%x0" if os.uname().machine == "aarch64" else "%di"
+CALLED = f"p:{TARGET}:called a={ARG}:s64"
+NAME = f"test{os.getpid()}"
+PLACE = "/run/ubp"
+
+
+def fail(why):
+    sys.exit(f"session.py: {why}")
+
+
+class Target:
+    def __init__(self):
+        self.p = subprocess.Popen([TARGET], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
+        self.expect("ready")
+
+    def expect(self, answer):
+        got = self.p.stdout.readline().strip()
+        if got != answer:
+            fail(f"the target said '{got}' in place of '{answer}' (status {self.p.poll()})")
+
+    def call(self, n, start):
+        self.p.stdin.write(f"call {n} {start}\n")
+        self.expect("done")
+
+    def end(self):
+        self.p.stdin.close()
+        if self.p.wait(timeout=WAIT) != 0:
+            fail(f"the target ended with {self.p.returncode}")
+
+
+class Trace:
+    """uprobe, which has begun, with its output in a file."""
+
+    def __init__(self, *args, name=NAME):
+        read_end, write_end = os.pipe()
+        with open("out.txt", "wb") as out, open("err.txt", "wb") as err:
+            self.p = subprocess.Popen([UPROBE, "--ready-fd", str(write_end), *(["--session", name] if name else []), *args],
+                                      pass_fds=[write_end], stdout=out, stderr=err)
+        os.close(write_end)
+        if os.read(read_end, 6) != b"ready\n":
+            fail(f"uprobe did not begin: {read('err.txt')}")
+        os.close(read_end)
+
+    def wait(self, status=0):
+        if self.p.wait(timeout=WAIT) != status:
+            fail(f"uprobe ended with {self.p.returncode}: {read('err.txt')}")
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def values(path="out.txt"):
+    return [int(x) for x in re.findall(r" a=(-?\d+)", read(path))]
+
+
+def ask(*args, name=NAME, status=0, cwd=None):
+    """(what was printed, what was said)."""
+    done = subprocess.run([UPROBE, "--session", name, *args], capture_output=True, text=True, timeout=WAIT, check=False, cwd=cwd)
+    if done.returncode != status:
+        fail(f"{args}: ended with {done.returncode}: {done.stdout}{done.stderr}")
+    return done.stdout, done.stderr
+
+
+def expect(got, want, what):
+    if got != want:
+        fail(f"{what}: {got!r} in place of {want!r}")
+
+
+def check_changes(target):
+    trace = Trace("-p", str(target.p.pid))
+    target.call(3, 0)
+    added, _ = ask("--add", CALLED)
+    if not re.fullmatch(r"on   p:\S+/called \S+:0x[0-9a-f]+ a=" + ARG + r":s64\n", added):
+        fail(f"--add printed {added!r}")
+    target.call(2, 100)
+    ask("--disable", "called")
+    target.call(2, 200)
+    expect(ask("-l")[0], added.replace("on  ", "off ", 1), "a list")
+    ask("--enable")
+    ask("--filter", "a > 301", "cal*")
+    target.call(4, 300)
+    expect(ask("-l")[0], added.rstrip("\n") + " if a > 301\n", "a list")
+    ask("--filter", "0", "called")
+    target.call(1, 400)
+    said = ask("--stats")[0]
+    if not re.search(r"^uprobe: stats: \S+ \S+/called hits=\d+ ", said, re.M) or "stats: processes=1 " not in said:
+        fail(f"--stats said {said}")
+    ask("--remove", "uprobes:called" if "/called" not in added else added.split()[1][2:])
+    target.call(1, 500)
+    expect(ask("-l")[0], "", "a list")
+    # From another folder, by a relative path.
+    ask("--add", f"p:again ./{os.path.basename(TARGET)}:called a={ARG}:s64", "--filter", "a == 601", cwd=FIXTURES)
+    target.call(2, 600)
+    ask("--end")
+    trace.wait()
+    expect(values(), [100, 101, 302, 303, 400, 601], "events")
+    if os.path.exists(f"{PLACE}/{NAME}"):
+        fail("its socket is there still")
+
+
+def check_refusals(target):
+    trace = Trace("-e", f"p:s/first {TARGET}:called a={ARG}:s64", "-p", str(target.p.pid))
+    before = ask("-l")[0]
+    for args, said in ((["--add", f"p:{TARGET}:nowhere"], "nowhere"),
+                       (["--add", CALLED, "--add", f"p:{TARGET}:nowhere"], "nowhere"),
+                       (["--add", CALLED, "--filter", "b == 1"], "b"),
+                       (["--remove", "nobody"], "error: there is no event 'nobody'"),
+                       (["--disable", "nobody"], "error: there is no event 'nobody'"),
+                       (["--filter", "a ==", "first"], "error")):
+        out, err = ask(*args, status=1)
+        if out or said not in err or not err.startswith("uprobe: error: "):
+            fail(f"{args}: {out}{err}")
+        expect(ask("-l")[0], before, f"the list behind {args}")
+    caret = ask("--add", f"p:{TARGET}:called %nothing", status=1)[1].split("\n")
+    if len(caret) != 4 or caret[2].strip() != "^":
+        fail(f"no caret: {caret}")
+    second = subprocess.run([UPROBE, "--session", NAME, "-e", f"p:{TARGET}:called"], capture_output=True, text=True, timeout=WAIT, check=False)
+    if second.returncode != 1 or f"there is a session '{NAME}'" not in second.stderr:
+        fail(f"a second one by the same name: {second.returncode} {second.stderr}")
+    check_rude_clients()
+    target.call(1, 7)
+    # Many at once.
+    many = [subprocess.Popen([UPROBE, "--session", NAME, "-l"], stdout=subprocess.PIPE, text=True) for _ in range(24)]
+    for p in many:
+        expect((p.communicate(timeout=WAIT)[0], p.returncode), (before, 0), "one of many lists")
+    ask("--end")
+    trace.wait()
+    expect(values(), [7], "events")
+    _, err = ask("-l", status=1)
+    expect(err, f"uprobe: error: there is no session '{NAME}'\n", "a list of one that has ended")
+
+
+def rude(said, ends):
+    client = socket.socket(socket.AF_UNIX)
+    client.settimeout(WAIT)
+    client.connect(f"{PLACE}/{NAME}")
+    client.sendall(said)
+    if ends:
+        client.shutdown(socket.SHUT_WR)
+    return client
+
+
+def check_rude_clients():
+    """Some say nothing, some half of it, some nonsense, one a mebibyte."""
+    idle = [rude(said, False) for said in (b"", b"list", b"list\0")]
+    for said in (b"", b"list", b"list\0", b"end", b"no such thing\0.\0", b"add\0/\0uprobe\0x\0.\0", b"list\0more\0.\0", b"\0" * 9000):
+        client = rude(said, True)
+        answer = client.recv(4096)
+        if not re.match(rb"1\0\0uprobe: error: ", answer):
+            fail(f"{said[:30]}: answered by {answer}")
+        client.close()
+    client = rude(b"", False)
+    try:
+        client.sendall(b"x" * (4 << 20))
+        if client.recv(10):
+            fail("four mebibytes were taken")
+    except (BrokenPipeError, ConnectionResetError):
+        pass
+    for c in (*idle, client):
+        c.close()
+
+
+def begin_detached(*args):
+    """On a terminal, which is gone then."""
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execv(UPROBE, [UPROBE, "--session", NAME, "--detach", *args])
+    said = b""
+    try:
+        while chunk := os.read(terminal, 4096):
+            said += chunk
+    except OSError:
+        pass
+    os.close(terminal)
+    status = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+    return status, said.decode()
+
+
+def check_detached(target):
+    expect(begin_detached("-o", "file.txt", "--stats", "-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64"),
+           (0, ""), "--detach")
+    target.call(3, 1)
+    listed = subprocess.run([UPROBE, "--list-sessions"], capture_output=True, text=True, timeout=WAIT, check=True).stdout
+    if not re.search(rf"^{NAME}: uprobe \d+, 1 probe$", listed, re.M):
+        fail(f"--list-sessions: {listed}")
+    _, err = ask("--end")
+    if "stats: processes=1" not in err:
+        fail(f"what it said is not told: {err}")
+    expect(values("file.txt"), [1, 2, 3], "events of one that is detached")
+    status, said = begin_detached("-o", "file.txt", "-e", f"p:d/called {TARGET}:nowhere")
+    if status != 1 or "nowhere" not in said:
+        fail(f"a failed start: {status} {said}")
+
+
+def check_killed(target):
+    """Its name is free again. And a trace without a name is found by its process id."""
+    trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64")
+    trace.p.kill()
+    trace.wait(-signal.SIGKILL)
+    _, err = ask("-l", status=1)
+    expect(err, f"uprobe: error: there is no session '{NAME}'\n", "a list of one that was killed")
+    trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64")
+    target.call(1, 9)
+    ask("--end")
+    trace.wait()
+    expect(values(), [9], "events behind a kill")
+    trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64", name=None)
+    if "k/called" not in ask("-l", name=str(trace.p.pid))[0]:
+        fail("it is not found by its process id")
+    ask("--end", name=str(trace.p.pid))
+    trace.wait()
+
+
+def main():
+    if os.geteuid() != 0:
+        print("skipped: needs root, whose sessions are in /run/ubp")
+        sys.exit(77)
+    target = Target()
+    for check in (check_changes, check_refusals, check_detached, check_killed):
+        check(target)
+    target.end()
+
+
+main()
