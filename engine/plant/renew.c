@@ -27,6 +27,7 @@
 
 #define RENEW_LEAST_NS 20000000ULL
 #define SWEEP_LEAST_NS 100000000ULL
+#define SWEEP_MOST_NS  250000000ULL
 #define WAIT_MOST_NS   60000000000ULL
 
 void renew_due(struct plant *plant, struct plant_space *ps)
@@ -363,12 +364,17 @@ static void wait_longer(struct plant_space *ps, uint64_t now)
 static void renew_space(struct tracer *tracer, struct space *space, uint64_t now)
 {
 	struct plant_space *ps = space->plant;
+	bool is_renewed = ps->jump->renew_due;
 
 	space_keep(space);
-	if (ps->jump->renew_due)
+	if (is_renewed)
 		(void)renew(tracer, space);
-	else
+	/* Where one change follows the other, old ones have to go meanwhile. */
+	if (!ps->jump->renew_due &&
+	    (!is_renewed || (ps->jump->sweep_due && now - ps->jump->swept_ns > SWEEP_MOST_NS))) {
+		ps->jump->swept_ns = now;
 		sweep(tracer, space);
+	}
 	wait_longer(ps, now);
 	space_put(tracer, space);
 }

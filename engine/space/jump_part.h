@@ -32,6 +32,7 @@ struct space_jumps {
 	/* plant/renew.c: */
 	bool renew_due;    /* jumps are to be taken back whose sites have other probes now */
 	bool sweep_due;    /* there are old ones that somebody may be in */
+	uint64_t swept_ns; /* when it was looked at last whether they are out of them */
 	uint64_t renew_ns; /* not again before ... */
 	uint64_t renew_wait_ns;  /* ... how long it was waited last */
 	bool failed;             /* it can't have rings */
