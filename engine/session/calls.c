@@ -153,6 +153,7 @@ static int await(struct ubp_session *s,
 		struct timespec until;
 
 		n = take_waiting(s);
+		live_nudge(s);
 		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_nsec += LOOK_NS;
 		until.tv_sec += until.tv_nsec / 1000000000;

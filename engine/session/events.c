@@ -185,6 +185,16 @@ static uint64_t ripe_until(const struct ubp_session *s)
 	return since && since < now - MOMENT_NS ? since : now - MOMENT_NS;
 }
 
+/* Of what is older, all of rings and queue is known, where @ripe is what ripe_until() told. */
+static uint64_t known_until(const struct ubp_session *s, uint64_t ripe)
+{
+	uint64_t rings = s->out.rings && s->tracing.is_there
+				 ? ring_set_known_until(s->out.rings)
+				 : UINT64_MAX;
+
+	return rings < ripe ? rings : ripe;
+}
+
 static void tell_drained(struct ubp_session *s)
 {
 	if (s->out.rings)
@@ -219,10 +229,9 @@ static int deliver_all(struct ubp_session *s, struct rings_batch *batch)
 	tell_drained(s);
 	if (fill > FULL_PERCENT || rings_batch_is_full(batch))
 		session_news(s);
-	if (live_is_waiting(s) && !rings_batch_is_full(batch) && !put_off_has(s) &&
-	    !event_queue_peek_until(s->out.queue, mark) &&
-	    !(s->out.rings && ring_set_has_more(s->out.rings)))
-		live_tidy(s);
+	if (!rings_batch_is_full(batch) && !put_off_has(s))
+		live_tidy(s, known_until(s, ripe));
+	live_nudge(s);
 	return n;
 }
 
@@ -241,14 +250,16 @@ static void hurry(struct ubp_session *s, unsigned fill, uint64_t span_ns)
 static int record_all(struct ubp_session *s, struct ubp_err *err)
 {
 	uint64_t looked_ns = s->out.drained_ns;
+	uint64_t ripe = ripe_until(s);
 	unsigned fill;
-	int n = session_record_look(s, ripe_until(s), &fill, err);
+	int n = session_record_look(s, ripe, &fill, err);
 
 	if (n < 0)
 		return n;
 	tell_drained(s);
-	if (live_is_waiting(s) && !event_queue_peek(s->out.queue))
-		live_tidy(s);
+	if (!event_queue_peek(s->out.queue))
+		live_tidy(s, known_until(s, ripe));
+	live_nudge(s);
 	rest(s, n > 0);
 	if (fill && looked_ns)
 		hurry(s, fill, s->out.drained_ns - looked_ns);

@@ -121,7 +121,7 @@ static void begin_leaving(struct ubp_session *s, struct session_number *entry, u
 	set_until(entry, UINT64_MAX);
 	set_state(entry, state);
 	entry->ticket = ticket;
-	entry->was_alone = false;
+	entry->alone_ns = 0;
 	s->numbers.leaving[s->numbers.n_leaving] = number;
 	__atomic_store_n(&s->numbers.n_leaving, s->numbers.n_leaving + 1, __ATOMIC_RELAXED);
 }

@@ -83,10 +83,12 @@ struct uprobe *live_probe(const struct ubp_session *s, unsigned number);
 /* NULL: its probe is gone. */
 const struct spec_probe *live_spec(const struct ubp_session *s, unsigned number);
 /*
- * All records that there were at the call's start have been handed out: probes that nobody can be at any more are freed. By the thread
- * that takes records.
+ * All records of before @until (session's clock) have been handed out, or kept where nobody asks for their probe: probes that nobody could be at
+ * any more by then are freed. By the thread that takes records.
  */
-void live_tidy(struct ubp_session *s);
+void live_tidy(struct ubp_session *s, uint64_t until);
+/* What the tracing thread could not do before, as a thread was where it may not be, it tries again: somebody has to ask for that now and then. */
+void live_nudge(struct ubp_session *s);
 /* Are there some that are still to go, or changes that are not answered? Then that is to be looked at again. */
 bool live_is_waiting(const struct ubp_session *s);
 

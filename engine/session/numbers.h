@@ -41,7 +41,7 @@ struct session_number {
 	struct session_maker *made_by; /* whose .spec is; NULL: the session's own definitions */
 	size_t at;                     /* its place among those that were made with it */
 	enum number_state state;       /* atomic */
-	bool was_alone;                /* nobody else had it any more, at the last look */
+	uint64_t alone_ns; /* since when nobody else is known to have it, session's clock; 0: somebody may */
 	bool is_void;                  /* the change that was to bring it has failed */
 	uint64_t ticket; /* of the change that retires it, until that is answered */
 	uint64_t until;  /* ns of the session's clock; atomic */

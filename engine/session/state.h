@@ -219,6 +219,7 @@ struct session_numbers {
 	unsigned *leaving;                /* retired, and not gone */
 	size_t n_leaving, cap_leaving;    /* the first is read without the lock */
 	size_t n_asked;                   /* changes whose answer was not looked at; the same */
+	uint64_t nudged_ns;               /* when the tracing thread was asked to try again; atomic */
 	struct session_asked asked[MAILBOX_QUESTIONS];
 };
 
