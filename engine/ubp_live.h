@@ -71,7 +71,8 @@ struct ubp_probe_options {
  * Where nothing maps the file, nothing is planted, and what comes later is found. A process in which the probes can't be planted is told of by
  * ubp_options.warn, and the others have them; but if one of ubp_options.pids is such a process, nothing is added, and -EIO returned.
  *
- * Errors, with nothing added: those of ubp_add() and ubp_add_events(); -EINVAL: the session does not run, or an option makes no sense; -E2BIG: an option
+ * Errors, with nothing added: those of ubp_add() and ubp_add_events(), also where what is there is in the way: -EEXIST: the event has probes of another kind
+ * or with other arguments, or the very same one; -EINVAL: the session does not run, or an option makes no sense; -E2BIG: an option
  * is set that this library does not know; -EBUSY: a process cannot be traced now; -ENOSPC: 1048576 numbers
  * were given, of which each change of a filter takes one, too; -EAGAIN, in a callback alone: too many changes are on their way.
  * -ETIMEDOUT: a process has a thread that cannot be stopped for now, or there were too many records: the probes have their numbers, and will be there.

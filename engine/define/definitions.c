@@ -98,6 +98,12 @@ int definitions_add_here(struct definitions *defs, const char *definition, const
 	return add_definition(defs, definition, filter, err);
 }
 
+void definitions_set_others(struct definitions *defs, const struct spec_probe *const *others,
+			    size_t n)
+{
+	spec_table_set_others(defs->table, others, n);
+}
+
 bool definitions_are_given_up(const struct definitions *defs)
 {
 	return defs->is_given_up;

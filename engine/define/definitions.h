@@ -52,6 +52,9 @@ int definitions_add_usdt(struct definitions *defs, const char *definition, const
 /* What definitions_add() does, on the caller's thread. */
 int definitions_add_here(struct definitions *defs, const char *definition, const char *filter,
 			 struct ubp_err *err);
+/* Probes that what is added from now on must not collide with, as if they were defined here: borrowed, until the next call. */
+void definitions_set_others(struct definitions *defs, const struct spec_probe *const *others,
+			    size_t n);
 bool definitions_are_given_up(const struct definitions *defs);
 /* What is added from now on is sampled so; NULL: not. It is borrowed. */
 void definitions_set_sample(struct definitions *defs, const struct sample_text *sample);

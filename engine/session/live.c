@@ -213,17 +213,35 @@ static int define_one(struct definitions *made, const struct live_new *what, con
 	}
 }
 
-static int define_all(struct definitions *made, const struct live_new *what,
-		      struct ubp_err *err)
+static int define_all(const struct ubp_session *s, struct definitions *made,
+		      const struct live_new *what, struct ubp_err *err)
 {
+	const struct spec_probe **others;
+	size_t n_others;
 	int rc = 0;
 
+	lock(s);
+	others = numbers_specs(s, &n_others);
+	unlock(s);
+	if (!others)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (what->is_checked)
+		definitions_set_others(made, others, n_others);
 	for (size_t i = 0; rc == 0 && i < what->n_texts; i++)
 		rc = define_one(made, what, what->texts[i], err);
 	if (rc == 0 && definitions_n(made) == 0)
 		rc = ubp_fail(err, EINVAL, "nothing is defined");
 	if (rc == 0 && definitions_settle(made) < 0)
 		rc = ubp_fail(err, ENOMEM, "out of memory");
+	if (!definitions_are_given_up(made)) {
+		definitions_set_others(made, NULL, 0);
+		free(others);
+		return rc;
+	}
+	/* The thread that was left behind may look at them at any time. */
+	lock(s);
+	numbers_keep_all(s);
+	unlock(s);
 	return rc;
 }
 
@@ -238,7 +256,7 @@ static int define(const struct ubp_session *s, const struct live_new *what,
 		return ubp_fail(err, ENOMEM, "out of memory");
 	rc = session_definitions_new(s, &made->defs, err);
 	if (rc == 0)
-		rc = define_all(made->defs, what, err);
+		rc = define_all(s, made->defs, what, err);
 	if (rc < 0) {
 		maker_put(made);
 		return rc;

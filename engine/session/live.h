@@ -33,6 +33,7 @@ struct live_new {
 	const char *const *texts;
 	size_t n_texts;
 	const char *filter; /* of all; or NULL */
+	bool is_checked;    /* it must not collide with what is there: an event has probes of one kind with the same args */
 	bool is_off;        /* switched off */
 	void *cookie;
 };

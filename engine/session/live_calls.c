@@ -139,6 +139,7 @@ int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 				  .texts = texts,
 				  .n_texts = n,
 				  .filter = o.filter,
+				  .is_checked = true,
 				  .is_off = o.disabled,
 				  .cookie = o.cookie };
 	rc = check_new(&what, o.form, err);

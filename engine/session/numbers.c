@@ -55,6 +55,32 @@ const struct session_number *numbers_latest(const struct ubp_session *s, size_t 
 											: NULL;
 }
 
+const struct spec_probe **numbers_specs(const struct ubp_session *s, size_t *ret_n)
+{
+	const struct spec_probe **specs =
+		calloc(s->numbers.n_there + 1, sizeof(const struct spec_probe *));
+	size_t n = specs ? numbers_n(s) : 0;
+
+	*ret_n = 0;
+	for (size_t i = 0; i < n; i++) {
+		const struct session_number *entry = numbers_latest(s, i);
+
+		if (entry)
+			specs[(*ret_n)++] = entry->spec;
+	}
+	return specs;
+}
+
+void numbers_keep_all(const struct ubp_session *s)
+{
+	for (size_t i = 0; i < numbers_n(s); i++) {
+		const struct session_number *entry = numbers_at(s, (unsigned)i);
+
+		if (entry)
+			(void)maker_get(entry->made_by);
+	}
+}
+
 /* The chunk of the next number, made if need be. NULL: memory is short. */
 static struct number_chunk *next_chunk(struct ubp_session *s)
 {

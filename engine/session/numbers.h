@@ -41,8 +41,9 @@ struct session_number {
 	struct session_maker *made_by; /* whose .spec is; NULL: the session's own definitions */
 	size_t at;                     /* its place among those that were made with it */
 	enum number_state state;       /* atomic */
-	uint64_t alone_ns; /* since when nobody else is known to have it, session's clock; 0: somebody may */
-	bool is_void;                  /* the change that was to bring it has failed */
+	uint64_t
+		alone_ns; /* since when nobody else is known to have it, session's clock; 0: somebody may */
+	bool is_void;    /* the change that was to bring it has failed */
 	uint64_t ticket; /* of the change that retires it, until that is answered */
 	uint64_t until;  /* ns of the session's clock; atomic */
 	unsigned id;     /* number of the first whose place it has */
@@ -58,6 +59,8 @@ struct session_number {
 struct session_number *numbers_at(const struct ubp_session *s, unsigned number);
 /* How many numbers were given. */
 size_t numbers_n(const struct ubp_session *s);
+/* Under the lock: what probes were made by stays for good. */
+void numbers_keep_all(const struct ubp_session *s);
 /*
  * The next number for @entry, whose reference to the probe, and to what made it, are the table's from then on. @has_place_of: the number
  * whose place it takes; UINT32_MAX: none. Returns 0, -ENOMEM, -ENOSPC.
@@ -73,5 +76,7 @@ void numbers_free(struct ubp_session *s);
 /* Under the lock. The first of a caller's number; NULL: he cannot know it. Who has its place; NULL: it was removed. */
 struct session_number *numbers_known(const struct ubp_session *s, size_t number);
 const struct session_number *numbers_latest(const struct ubp_session *s, size_t number);
+/* All that are there, to be freed; they last while no entry is freed. NULL: memory is short. */
+const struct spec_probe **numbers_specs(const struct ubp_session *s, size_t *ret_n);
 
 #endif

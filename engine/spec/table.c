@@ -20,7 +20,9 @@ struct spec_table {
 	struct spec_probe **probes;
 	size_t n, capacity;
 	uint64_t n_ever;         /* probes, deleted ones too */
-	struct spec_index index; /* of the first .index.n; see index_all() */
+	struct spec_index index; /* of .others, and of the first .index.n; see index_all() */
+	const struct spec_probe *const *others;
+	size_t n_others;
 };
 
 struct spec_table *spec_table_new(const struct spec_env *env)
@@ -56,9 +58,33 @@ static bool reserve(struct spec_table *table, size_t n)
 	return true;
 }
 
+void spec_table_set_others(struct spec_table *table, const struct spec_probe *const *others,
+			   size_t n)
+{
+	spec_index_clear(&table->index);
+	table->others = others;
+	table->n_others = n;
+}
+
+/* They are in it already, unless it is new. */
+static bool index_others(struct spec_table *table)
+{
+	if (table->index.made)
+		return true;
+	for (size_t i = 0; i < table->n_others; i++)
+		if (spec_index_add(&table->index, table->others[i]) < 0)
+			return false;
+	table->index.n = 0;
+	return true;
+}
+
 /* Index what was added since the last time. */
 static bool index_all(struct spec_table *table)
 {
+	if (!index_others(table)) {
+		spec_index_clear(&table->index);
+		return false;
+	}
 	while (table->index.n < table->n)
 		if (spec_index_add(&table->index, table->probes[table->index.n]) < 0) {
 			spec_index_clear(&table->index);

@@ -25,6 +25,13 @@ struct spec_table *spec_table_new(const struct spec_env *env);
 void spec_table_free(struct spec_table *table);
 
 /*
+ * Probes of elsewhere that what is added from now on must not collide with, as if they were of the table. Array and probes are borrowed until the next
+ * call.
+ */
+void spec_table_set_others(struct spec_table *table, const struct spec_probe *const *others,
+			   size_t n);
+
+/*
  * Carry out one write(2) of @len bytes, as uprobe_events does: lines run in
  * order, the first failing line ends the write and earlier lines stay in force.
  * Returns 0 or a negative errno; *err then holds the kernel's message with

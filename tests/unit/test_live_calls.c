@@ -213,8 +213,12 @@ static size_t add(struct ubp_session *s, const char *what, const char *filter, v
 
 	opt.filter = filter;
 	opt.cookie = cookie;
-	snprintf(text, sizeof(text), "%c:%s:%s %s", *what, exe, what + 2,
-		 *what == 'r' ? "n=$retval:s64" : N_ARG);
+	/* 'q': under a name of its own. */
+	if (*what == 'q')
+		snprintf(text, sizeof(text), "p:q%zu %s:%s %s", ubp_n_probes(s), exe, what + 2,
+			 N_ARG);
+	else
+		snprintf(text, sizeof(text), "p:%s:%s %s", exe, what + 2, N_ARG);
 	if (ubp_probes_add(s, texts, 1, &opt, &first, &n, &err) < 0)
 		fail_msg("%s: %s", text, err.text);
 	assert_int_equal(n, 1);
@@ -399,6 +403,37 @@ static void many_at_once(void **state)
 	end(s);
 }
 
+/* What is there is in the way as what was defined before the start would be. */
+static void collisions(void **state)
+{
+	struct seen seen;
+	struct ubp_session *s = start(UBP_MODE_TRAP, false, &seen);
+	char text[700];
+	const char *texts[] = { text };
+	size_t i = add(s, "p live_called", NULL, NULL);
+	struct ubp_err err;
+
+	(void)state;
+	snprintf(text, sizeof(text), "p:%s:live_called %s", exe, N_ARG);
+	assert_int_equal(ubp_probes_add(s, texts, 1, NULL, NULL, NULL, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "There is already the exact same probe event"));
+	snprintf(text, sizeof(text), "r:%s/live_called %s:live_other n=$retval",
+		 ubp_probe_group(s, i), exe);
+	assert_int_equal(ubp_probes_add(s, texts, 1, NULL, NULL, NULL, &err), -EEXIST);
+	assert_non_null(strstr(err.text, "Probe type is different from existing probe"));
+	snprintf(text, sizeof(text), "p:%s/live_called %s:live_other m=$stack0",
+		 ubp_probe_group(s, i), exe);
+	assert_int_equal(ubp_probes_add(s, texts, 1, NULL, NULL, NULL, &err), -EEXIST);
+	assert_true(err.has_caret);
+	/* One more place of the event. */
+	snprintf(text, sizeof(text), "p:%s/live_called %s:live_other %s", ubp_probe_group(s, i),
+		 exe, N_ARG);
+	assert_int_equal(ubp_probes_add(s, texts, 1, NULL, NULL, NULL, &err), 0);
+	take_away(s, i);
+	assert_int_equal(add(s, "p live_called", NULL, NULL), 2);
+	end(s);
+}
+
 static void bad_calls(void **state)
 {
 	struct seen seen;
@@ -462,7 +497,7 @@ static void changes_alone(enum ubp_mode mode)
 		for (int ms = 0;
 		     ms < 20 && __atomic_load_n(&told->done, __ATOMIC_ACQUIRE) < n + 500; ms++)
 			usleep(1000);
-		other = add(s, k & 1 ? "p live_other" : "p live_called+0", NULL, NULL);
+		other = add(s, k & 1 ? "q live_other" : "q live_called", NULL, NULL);
 		assert_int_equal(ubp_probe_set_filter(s, other, "n & 1", &err), 0);
 		take_away(s, other);
 		if (k % 5 == 4)
@@ -660,10 +695,10 @@ static int be_copy(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(by_traps),       TEST(by_jumps),     TEST(filters),
-		TEST(many_at_once),   TEST(bad_calls),    TEST(alone_by_traps),
-		TEST(alone_by_jumps), TEST(in_callbacks), TEST(what_is_left),
-		TEST(found_later),
+		TEST(by_traps),       TEST(by_jumps),       TEST(filters),
+		TEST(many_at_once),   TEST(collisions),     TEST(bad_calls),
+		TEST(alone_by_traps), TEST(alone_by_jumps), TEST(in_callbacks),
+		TEST(what_is_left),   TEST(found_later),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "calls") == 0)

@@ -107,7 +107,7 @@ struct run {
 	long n_changes, n_events, n_gone, n_out_of_order;
 	uint64_t n_lost;
 	long first[CALLERS], last[CALLERS];
-	unsigned seed;
+	unsigned seed, n_names;
 };
 
 static void see_first(struct run *run, const struct ubp_event *event)
@@ -156,18 +156,19 @@ static void must(int rc, const struct ubp_err *err)
 
 static void change(struct run *run, struct life *life, unsigned *seed)
 {
-	static const char *const forms[] = { "p:%s:threads_%d " N_ARG,
-					     "r:%s:threads_%d n=$retval:s64" };
+	static const char *const forms[] = { "p:%c%u_%d %s:threads_%d " N_ARG,
+					     "r:%c%u_%d %s:threads_%d n=$retval:s64" };
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	char text[2][700];
 	const char *texts[] = { text[0], text[1] };
 	size_t numbers[2], n = 1 + (size_t)rand_r(seed) % 2;
 	int f = rand_r(seed) % 3;
 	struct ubp_err err;
+	unsigned name = __atomic_add_fetch(&run->n_names, 1, __ATOMIC_RELAXED);
 
 	for (int i = 0; i < 2; i++)
-		snprintf(text[i], sizeof(text[i]), forms[rand_r(seed) % 2], run->exe,
-			 (f + i) % 3);
+		snprintf(text[i], sizeof(text[i]), forms[rand_r(seed) % 2], 'a' + i, name, i,
+			 run->exe, (f + i) % 3);
 	opt.cookie = life;
 	opt.disabled = rand_r(seed) % 4 == 0;
 	opt.filter = rand_r(seed) % 3 ? NULL : "n & 1";
