@@ -1,0 +1,41 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# docs/example.py and docs/example.cc trace by the shared library alone; probes are added while they run, and removed in a callback.
+. "${0%/*}/lib.bash"
+have g++
+have python3
+grep -q -- '-fsanitize' "$UBP_BUILD/flags" && skip "this build is sanitized: programs of others need its run time library first"
+
+mkdir include && cp "$UBP_SRC"/engine/*.h include
+g++ -std=c++17 -Wall -Wextra -Wpedantic -Werror -I include -o example "$UBP_SRC/docs/example.cc" "$UBP_BUILD/libubp.so.1" ||
+	fail "docs/example.cc does not build"
+export LD_LIBRARY_PATH=$UBP_BUILD
+mkfifo err
+
+# run COMMAND...: traces hello until that ends.
+run() {
+	start hello you and me
+	# shellcheck disable=SC2094 # the reader is the next line
+	"${@//PID/$PID}" > out.txt 2> err &
+	UBP_PID=$!
+	read -r line < err && [ "$line" = ready ] || fail "not ready: $line"
+	go; finish
+	wait "$UBP_PID" || fail "$1: exit status $?"
+}
+run python3 "$UBP_SRC/docs/example.py" PID "p:$FIXTURES/hello:greet name=+0($ARG1):string" "r:back $FIXTURES/hello:greet"
+for name in you and me; do
+	[ "$(grep -c ": greet: (0x[0-9a-f]*) name=\"$name\"\$" out.txt)" = 1 ] || fail "example.py: other events of $name"
+done
+[ "$(grep -c ': back: (0x' out.txt)" = 3 ] || fail "example.py: other returns"
+
+run ./example PID 2 "p:$FIXTURES/hello:greet" "r:back $FIXTURES/hello:greet"
+printf 'greet 2\nback 2\n' | diff - out.txt || fail "example.cc: other counts"
+run ./example PID 9 "p:$FIXTURES/hello:greet"
+[ "$(cat out.txt)" = "greet 3" ] || fail "example.cc: other counts"
+
+# What is wrong is told in a line.
+for command in "python3 $UBP_SRC/docs/example.py $$ p:nowhere:x" "./example $$ 1 p:nowhere:x"; do
+	! $command > out.txt 2> why.txt || fail "$command is well"
+	[ "$(wc -l < why.txt)" = 1 ] && grep -q nowhere why.txt || fail "$command: $(cat why.txt)"
+done
+exit 0
