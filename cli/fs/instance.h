@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What there is once for the tree, and once more for each folder of instances/: which events are enabled, with which filters, what they
+ * gave, and how that is kept.
+ */
+
+#ifndef UBP_CLI_FS_INSTANCE_H
+#define UBP_CLI_FS_INSTANCE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "cli/fs/buffer.h"
+#include "cli/fs/error_log.h"
+
+/* Names of trace_options, in their order. */
+enum instance_option {
+	OPTION_OVERWRITE,
+	OPTION_MARKERS,
+	OPTIONS,
+};
+
+/* Of an event that was enabled, or has a filter. */
+struct event_state {
+	uint32_t number; /* of the event */
+	bool is_enabled, was_enabled;
+	char *filter; /* that counts; NULL: none */
+	char *shown;  /* what the file says, its newline included; NULL: "none\n" */
+};
+
+struct instance {
+	uint16_t number;
+	char *name; /* "": the tree's own */
+	struct event_state *states;
+	size_t n_states;
+	struct buffer buffer;
+	bool has_lost_event; /* one is gone that was enabled here */
+	bool is_on;
+	bool options[OPTIONS];
+	unsigned long *pids; /* of threads whose events alone are kept; none: of all */
+	size_t n_pids;
+	struct error_log errors;
+};
+
+extern const char *const instance_option_names[OPTIONS];
+
+/* NULL: memory is short. */
+struct instance *instance_new(const char *name, size_t len, uint16_t number, int n_cpus);
+void instance_free(struct instance *instance);
+
+/* NULL: nothing is known of it, or, with @make, memory is short. */
+struct event_state *instance_state(struct instance *instance, uint32_t number, bool make);
+void instance_forget_state(struct instance *instance, uint32_t number);
+bool instance_is_enabled(const struct instance *instance, uint32_t number);
+
+/* A hit of thread @tid: into the buffer, if it is wanted. */
+void instance_event(struct instance *instance, int tid, unsigned cpu, uint64_t time_ns,
+		    const char *line, size_t len);
+
+/* 0 or -EINVAL. */
+int instance_set_option(struct instance *instance, const char *name, size_t len, bool on);
+
+#endif

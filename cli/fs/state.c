@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/fs/state.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/common/clock.h"
+#include "cli/common/message.h"
+#include "cli/fs/text.h"
+#include "cli/fs/tracer.h"
+#include "engine/base/err.h"
+#include "engine/base/vec.h"
+#include "engine/ubp_event.h"
+
+/* Hits wait about a millisecond in the engine, until it knows that no older ones will come: ubp_dispatch() leaves these out. */
+#define RIPE_NS 3000000
+
+/* The kernel's first two are of its scheduler, which nobody else can ask: nearly the same. */
+const struct state_clock state_clocks[] = {
+	{ "local", "mono" },        { "global", "mono" }, { "mono", "mono" },
+	{ "mono_raw", "mono_raw" }, { "boot", "boot" },   { NULL, NULL },
+};
+
+static void lock(struct state *state)
+{
+	(void)pthread_mutex_lock(&state->lock);
+}
+
+static void unlock(struct state *state)
+{
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
+/* --- instances -------------------------------------------------------------- */
+
+struct instance *state_instance(const struct state *state, uint16_t number)
+{
+	for (size_t i = 0; i < state->n_instances; i++)
+		if (state->instances[i]->number == number)
+			return state->instances[i];
+	return NULL;
+}
+
+static uint16_t free_number(const struct state *state)
+{
+	uint16_t number = 0;
+
+	while (state_instance(state, number))
+		number++;
+	return number;
+}
+
+int state_add_instance(struct state *state, const char *name)
+{
+	struct instance *instance;
+
+	for (size_t i = 0; i < state->n_instances; i++)
+		if (strcmp(state->instances[i]->name, name) == 0)
+			return -EEXIST;
+	if (state->n_instances > UINT16_MAX ||
+	    VEC_DOUBLE(state->instances, state->n_instances) < 0)
+		return -ENOMEM;
+	instance = instance_new(name, strlen(name), free_number(state), state->n_cpus);
+	if (!instance)
+		return -ENOMEM;
+	state->instances[state->n_instances++] = instance;
+	return 0;
+}
+
+void state_remove_instance(struct state *state, uint16_t number)
+{
+	struct instance *instance = state_instance(state, number);
+	struct ubp_err err;
+
+	lock(state);
+	for (size_t i = 0; i < instance->n_states; i++)
+		instance->states[i].is_enabled = false;
+	unlock(state);
+	ubp_err_reset(&err);
+	if (state_trace(state, &err) < 0)
+		(void)cli_error_record(&err);
+	lock(state);
+	for (size_t i = 0; i < state->n_instances; i++)
+		if (state->instances[i] == instance)
+			state->instances[i] = state->instances[--state->n_instances];
+	instance_free(instance);
+	unlock(state);
+}
+
+/* --- events ----------------------------------------------------------------- */
+
+static void keep_name(struct state *state, pid_t tid, const char *name)
+{
+	unsigned i;
+
+	for (i = 0; i < STATE_NAMES && state->names[i].tid != tid; i++)
+		;
+	if (i == STATE_NAMES) {
+		i = state->next_name;
+		state->next_name = (i + 1) % STATE_NAMES;
+	}
+	state->names[i].tid = tid;
+	(void)snprintf(state->names[i].name, sizeof(state->names[i].name), "%s", name);
+}
+
+static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_event *event,
+		     const char *line, size_t len)
+{
+	struct state *state = ctx;
+	struct instance *instance;
+
+	lock(state);
+	instance = state_instance(state, wanted ? wanted->instance : 0);
+	if (wanted)
+		keep_name(state, ubp_event_tid(event), ubp_event_comm(event));
+	if (instance && wanted)
+		instance_event(instance, ubp_event_tid(event), ubp_event_cpu(event),
+			       ubp_event_time_ns(event), line, len);
+	else if (instance)
+		buffer_add(&instance->buffer, 0, 0, line, len);
+	unlock(state);
+}
+
+static void on_hits(void *ctx, uint32_t probe, uint64_t n)
+{
+	struct state *state = ctx;
+
+	lock(state);
+	for (size_t i = 0; i < state->events.n_probes; i++)
+		if (state->events.probes[i]->number == probe)
+			state->events.probes[i]->hits += n;
+	unlock(state);
+}
+
+/* Nothing is traced any more: so nothing is enabled. */
+static void disable_all(struct state *state)
+{
+	struct wanted_list none = { 0 };
+	struct ubp_err err;
+
+	lock(state);
+	for (size_t i = 0; i < state->n_instances; i++)
+		for (size_t k = 0; k < state->instances[i]->n_states; k++)
+			state->instances[i]->states[k].is_enabled = false;
+	unlock(state);
+	ubp_err_reset(&err);
+	(void)fs_tracer_set(state->tracer, &none, state_clocks[state->clock].engine, &err);
+}
+
+void state_dispatch(struct state *state)
+{
+	if (!fs_tracer_dispatch(state->tracer))
+		disable_all(state);
+	fs_tracer_count(state->tracer);
+	state->news(state->news_ctx);
+}
+
+void state_sync(struct state *state)
+{
+	uint64_t begun_ns = cli_now_ns();
+
+	while (fs_tracer_fd(state->tracer) >= 0 && cli_now_ns() - begun_ns < RIPE_NS) {
+		state_dispatch(state);
+		(void)poll(NULL, 0, 1);
+	}
+	state_dispatch(state);
+}
+
+/* Two instances have the same event, each with a filter of its own: their groups tell them apart. */
+static int want(struct wanted_list *list, const struct instance *instance,
+		const struct event_state *of, const struct probe *probe)
+{
+	struct text definition = { 0 };
+	char group[32];
+
+	(void)snprintf(group, sizeof(group), "i%u_g%u", instance->number,
+		       probe->event->group->number);
+	events_definition(probe, group, &definition);
+	text_add(&definition, "", 1);
+	if (definition.is_short || VEC_DOUBLE(list->items, list->n) < 0) {
+		text_free(&definition);
+		return -ENOMEM;
+	}
+	list->items[list->n++] = (struct wanted){
+		.probe = probe->number,
+		.instance = instance->number,
+		.definition = definition.data,
+		.filter = of->filter ? strdup(of->filter) : NULL,
+	};
+	return of->filter && !list->items[list->n - 1].filter ? -ENOMEM : 0;
+}
+
+static int want_all(const struct state *state, struct wanted_list *list)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < state->n_instances; i++) {
+		struct instance *instance = state->instances[i];
+
+		for (size_t k = 0; rc == 0 && k < state->events.n_probes; k++) {
+			const struct probe *probe = state->events.probes[k];
+			const struct event_state *of =
+				instance_state(instance, probe->event->number, false);
+
+			if (of && of->is_enabled)
+				rc = want(list, instance, of, probe);
+		}
+	}
+	return rc;
+}
+
+int state_trace(struct state *state, struct ubp_err *err)
+{
+	struct wanted_list list = { 0 };
+	int rc = want_all(state, &list);
+
+	if (rc < 0)
+		(void)ubp_fail(err, ENOMEM, "out of memory");
+	else
+		rc = fs_tracer_set(state->tracer, &list, state_clocks[state->clock].engine,
+				   err);
+	wanted_free(&list);
+	if (rc < 0 && fs_tracer_has_failed(state->tracer))
+		disable_all(state);
+	state->news(state->news_ctx);
+	return rc;
+}
+
+void state_clear_deleted(struct state *state)
+{
+	lock(state);
+	for (size_t i = 0; i < state->n_instances; i++) {
+		struct instance *instance = state->instances[i];
+
+		if (instance->has_lost_event)
+			buffer_clear(&instance->buffer, BUFFER_ALL_CPUS);
+		instance->has_lost_event = false;
+	}
+	unlock(state);
+}
+
+bool state_is_busy(const struct state *state, const struct event *event)
+{
+	for (size_t i = 0; i < state->n_instances; i++)
+		if (instance_is_enabled(state->instances[i], event->number))
+			return true;
+	return false;
+}
+
+/* --- begin and end ---------------------------------------------------------- */
+
+int state_init(struct state *state, struct ubp_err *err)
+{
+	struct fs_tracer_ops ops = { on_event, on_hits, state };
+
+	state->n_cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
+	(void)pthread_mutex_init(&state->lock, NULL);
+	state->tracer = fs_tracer_new(&ops);
+	if (!state->tracer || state_add_instance(state, "") < 0)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	return events_init(&state->events, &state->lock, err);
+}
+
+void state_free(struct state *state)
+{
+	fs_tracer_free(state->tracer);
+	events_free(&state->events);
+	while (state->n_instances)
+		instance_free(state->instances[--state->n_instances]);
+	free(state->instances);
+	(void)pthread_mutex_destroy(&state->lock);
+}

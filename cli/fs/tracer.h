@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The session of the engine that traces what is enabled. All of it is for the worker's thread. */
+
+#ifndef UBP_CLI_FS_TRACER_H
+#define UBP_CLI_FS_TRACER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+struct ubp_err;
+struct ubp_event;
+
+/* A probe that is to be there. */
+struct wanted {
+	uint32_t probe;    /* its number ... */
+	uint16_t instance; /* ... and whose it is */
+	char *definition;  /* for free() */
+	char *filter;      /* the same; NULL: none */
+};
+
+struct wanted_list {
+	struct wanted *items;
+	size_t n;
+};
+
+void wanted_free(struct wanted_list *list);
+
+struct fs_tracer_ops {
+	/* A hit, as a line. @wanted NULL: others were lost, which the line tells. */
+	void (*event)(void *ctx, const struct wanted *wanted, const struct ubp_event *event,
+		      const char *line, size_t len);
+	/* So many more hits, before any filter. */
+	void (*hits)(void *ctx, uint32_t probe, uint64_t n);
+	void *ctx;
+};
+
+struct fs_tracer;
+
+/* NULL: memory is short. */
+struct fs_tracer *fs_tracer_new(const struct fs_tracer_ops *ops);
+void fs_tracer_free(struct fs_tracer *tracer);
+/*
+ * From now on these are traced, and no others: @list, which is the tracer's if that succeeds. @clock is one of the engine's, a constant. 0 or a negative errno: then all is
+ * as it was, or, if that can't be had any more, nothing is traced: fs_tracer_has_failed().
+ */
+int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
+		  struct ubp_err *err);
+/* To be polled; -1: nothing is traced. */
+int fs_tracer_fd(const struct fs_tracer *tracer);
+/* Hands on what came. False: tracing has ended by itself, which is said. */
+bool fs_tracer_dispatch(struct fs_tracer *tracer);
+/* Nothing is traced though it should be: all that was enabled is to be disabled. */
+bool fs_tracer_has_failed(const struct fs_tracer *tracer);
+/* Tells the hits until now. */
+void fs_tracer_count(struct fs_tracer *tracer);
+
+#endif

@@ -1,0 +1,188 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# ubp-fs from its mount to its end, as scripts use the kernel's tree: definitions, events that are waited for, several readers, a shell that
+# traces itself, instances. Killed, it leaves the target as it was and a mount that says so, and starts anew on it.
+. "${0%/*}/lib.bash"
+
+[ -x "$UBP_FS" ] || skip 'ubp-fs is not built: libfuse3 is missing'
+[ -w /dev/fuse ] || skip 'there is no /dev/fuse'
+
+T=$PWD/tracing
+mkdir tracing
+SERVER=
+end_server() {
+	[ -z "$SERVER" ] || kill -KILL "$SERVER" 2> /dev/null
+	fusermount3 -u -z "$T" 2> /dev/null
+	cleanup
+}
+trap end_server EXIT
+
+is_mounted() { [ -e "$T/README" ] || ! kill -0 "$SERVER" 2> /dev/null; }
+# mount_tree: ubp-fs runs, and answers.
+mount_tree() {
+	"$UBP_FS" -f "$T" 2> fs.err &
+	SERVER=$!
+	eventually is_mounted
+	[ -e "$T/README" ] || fail "ubp-fs has ended: $(cat fs.err)"
+}
+# What is one line, and is to be so.
+is() { [ "$(cat "$1")" = "$2" ] || fail "$1 is '$(cat "$1")', not '$2'"; }
+same_lines() { sed -E 's/^ +([^ ]+)-[0-9]+ +\[[0-9]+\] [^ ]+ +[0-9.]+:/\1:/; s/0x[0-9a-f]{6,}/ADDR/g; /^#/d' "$1" | diff - "$2" > diff.txt || fail "$(cat diff.txt)"; }
+
+cp "$FIXTURES/hello" target
+GREET=$(foffset_of target greet)
+
+mount_tree
+(cd "$T" && ls | sort | tr '\n' ' ') > ls.txt
+grep -q '^README available_events .* uprobe_profile $' ls.txt || fail "unknown files: $(cat ls.txt)"
+[ ! -e "$T/kprobe_events" ] || fail 'it pretends to have kprobe_events'
+
+# --- definitions: a path is relative to the writer's folder, not to the server's
+echo "p:g/greet ./target:$GREET name=+0(\$arg1):string" >> "$T/uprobe_events" 2> /dev/null && fail 'a fetch argument of the kernel functions is taken'
+grep -q "trace_uprobe: error: " "$T/error_log" || fail 'error_log is empty'
+: > "$T/error_log"
+[ ! -s "$T/error_log" ] && [ -z "$(cat "$T/error_log")" ] || fail 'error_log is not truncated'
+echo "p:g/greet ./target:$GREET name=+0($ARG1):string n=$ARG2:s32" >> "$T/uprobe_events"
+echo "r:g/done ./target:$GREET ret=\$retval:s32" >> "$T/dynamic_events"
+[ "$(cut -d' ' -f1,2 < "$T/uprobe_events" | sed 's/:0x0*/:0x/')" = "p:g/greet ./target:$GREET
+r:g/done ./target:$GREET" ] || fail "listed: $(cat "$T/uprobe_events")"
+
+# --- a reader waits; what it gets when there is something, the shell being elsewhere
+cat "$T/trace_pipe" > pipe.txt &
+READER=$!
+echo 1 > "$T/events/g/enable"
+is "$T/events/g/greet/enable" 1
+echo '-:g/greet' >> "$T/uprobe_events" 2> err.txt && fail 'an enabled event can be deleted'
+grep -q busy err.txt || fail "no EBUSY: $(cat err.txt)"
+(cd / && echo go | "$OLDPWD/target" you too > /dev/null)
+echo 0 > "$T/tracing_on"
+eventually eval "! kill -0 $READER 2> /dev/null"
+wait "$READER" || fail "the reader of trace_pipe has failed"
+cat > want.txt <<'END'
+target: greet: (ADDR) name="you" n=1
+target: done: (ADDR <- ADDR) ret=3
+target: greet: (ADDR) name="too" n=2
+target: done: (ADDR <- ADDR) ret=3
+END
+same_lines pipe.txt want.txt
+echo 1 > "$T/tracing_on"
+
+# --- filter, trace, truncation
+echo 'n > 1' > "$T/events/g/greet/filter"
+: > "$T/trace"
+echo go | ./target you too > /dev/null
+sed -i 1d want.txt
+same_lines "$T/trace" want.txt
+: > "$T/trace"
+[ -z "$(grep -v '^#' "$T/trace")" ] || fail 'trace is not empty behind its truncation'
+
+# --- an instance has events, filters and a buffer of its own
+mkdir "$T/instances/mine"
+echo 1 > "$T/instances/mine/events/g/done/enable"
+echo 0 > "$T/events/g/enable"
+echo go | ./target you > /dev/null
+[ "$(grep -c ' done: ' "$T/instances/mine/trace")" = 1 ] || fail "the instance has $(cat "$T/instances/mine/trace")"
+[ -z "$(grep -v '^#' "$T/trace")" ] || fail 'events of an instance are in trace'
+rmdir "$T/instances/mine"
+
+# --- several readers, each line once; poll(2)
+python3 - "$T" <<'END' || fail 'readers'
+import os, select, signal, sys, time
+t = sys.argv[1]
+fds = [os.open(t + "/trace_pipe", os.O_RDONLY | os.O_NONBLOCK) for _ in range(2)]
+poll = select.poll()
+poll.register(fds[0], select.POLLIN)
+assert poll.poll(0) == []
+try:
+    os.read(fds[0], 100)
+    sys.exit("nothing is read")
+except BlockingIOError:
+    pass
+child = os.fork()
+if not child:
+    time.sleep(0.2)
+    with open(t + "/trace_marker", "w", encoding="ascii") as f:
+        f.write("one")
+    os._exit(0)
+assert poll.poll(20000), "poll() is not woken"
+os.waitpid(child, 0)
+assert os.read(fds[1], 4096).endswith(b": tracing_mark_write: one\n")
+try:
+    os.read(fds[0], 100)
+    sys.exit("a line is read twice")
+except BlockingIOError:
+    pass
+# A reader that waits is ended by a signal.
+child = os.fork()
+if not child:
+    os.read(os.open(t + "/trace_pipe", os.O_RDONLY), 100)
+    os._exit(0)
+while open(f"/proc/{child}/stat", encoding="ascii").read().rsplit(")", 1)[1].split()[0] != "S":
+    pass
+os.kill(child, signal.SIGKILL)
+assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
+END
+
+# --- a shell that traces itself: its write ends, and each line behind it is seen
+cp "$(command -v bash)" myshell
+AT=$(nm -D myshell | awk '$3 == "execute_command" { print "0x" $1 }')
+if [ -n "$AT" ]; then
+	AT=$(python3 -c 'import os, sys; sys.path.insert(0, os.environ["UBP_SRC"] + "/tests/oracle/lib"); import oracle; print(hex(oracle.Elf("myshell").symbols["execute_command"][0]))')
+	cat > self.sh <<END
+echo 'p:g/self $PWD/myshell:$AT' >> $T/uprobe_events && echo 1 > $T/events/g/self/enable && : > $T/trace
+true
+true
+echo 0 > $T/events/g/self/enable
+END
+	timeout 60 ./myshell self.sh || fail 'a shell that traces itself'
+	[ "$(grep -c ' self: ' "$T/trace")" -ge 3 ] || fail "the shell's own commands are not seen: $(cat "$T/trace")"
+fi
+
+# --- killed: the target goes on, the mount tells, the next run mounts anew
+start hello you
+echo "p:g/k $FIXTURES/hello:$(foffset_of "$FIXTURES/hello" greet)" >> "$T/uprobe_events"
+echo 1 > "$T/events/g/k/enable"
+kill -KILL "$SERVER"
+wait "$SERVER" 2> /dev/null || true
+ls "$T" 2> err.txt && fail 'a dead mount can be listed'
+grep -q 'not connected' err.txt || fail "a dead mount says: $(cat err.txt)"
+go
+finish
+mount_tree
+[ -z "$(cat "$T/uprobe_events")" ] || fail 'a new run has old definitions'
+"$UBP_FS" "$T" 2> err.txt && fail 'two at one place'
+grep -q 'something is mounted there by FUSE' err.txt || fail "$(cat err.txt)"
+
+# --- the end: unmounted, nothing left in the target, status 0
+start hello you
+text_of "$PID" "$FIXTURES/hello" before
+echo "p:g/k $FIXTURES/hello:$(foffset_of "$FIXTURES/hello" greet)" >> "$T/uprobe_events"
+echo 1 > "$T/events/g/k/enable"
+kill -TERM "$SERVER"
+wait "$SERVER" || fail "SIGTERM: status $?"
+SERVER=
+[ -z "$(ls "$T")" ] || fail 'still mounted'
+text_of "$PID" "$FIXTURES/hello" after
+cmp before after || fail 'a probe is left in the target'
+untraced "$PID"
+go
+finish
+
+# --- in the background, unprivileged
+run_as() { "$@"; }
+[ "$(id -u)" != 0 ] || run_as() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
+mkdir theirs
+[ "$(id -u)" != 0 ] || chown 65534:65534 theirs
+if [ -u "$(command -v fusermount3)" ] && run_as test -w /dev/fuse && run_as test -x "$PWD/theirs"; then
+	run_as "$UBP_FS" "$PWD/theirs" || fail 'unprivileged'
+	[ "$(run_as cat "$PWD/theirs/tracing_on")" = 1 ] || fail 'unprivileged: not served'
+	run_as fusermount3 -u "$PWD/theirs" || fail 'unprivileged: not unmounted'
+fi
+
+# --- command lines
+UPROBE=$UBP_FS PROGRAM=ubp-fs
+usage 'no mount point is given'
+usage "'b' is one word too many" a b
+usage "unknown option '-x'" -x a
+refused 'none: No such file or directory' "$PWD/none"
+"$UBP_FS" --help | grep -q '^Usage: ubp-fs ' || fail --help
+"$UBP_FS" --version | grep -q '^ubp-fs ' || fail --version
