@@ -135,6 +135,16 @@ def keeps_all(*options):
         fail(report("--info").stdout)
 
 
+def waits_for_half_a_ring():
+    """A thread whose ring of 64 KiB is full, some 1170 records, stops once for many of them."""
+    hits = 100000
+    done = run(UPROBE, "--lossless", "--record", "waited.ubp", "--buffer-size", "64", "--stats", "-e", f"p:{FIXTURES}/threads:tick t=%di:s64 i=%si:s64", "--",
+               f"{FIXTURES}/threads", "1", str(hits))
+    counts = {k: int(v) for k, v in re.findall(r" (passed|lost|stopped)=(\d+)", done.stderr.split("/tick ")[-1].split("\n")[0])}
+    if counts["passed"] != hits or counts["lost"] or not 0 < counts["stopped"] < hits / 300:
+        fail(f"a full ring: {counts}")
+
+
 def tells_what_is_lost():
     """Without --lossless: what is in the file and what it says was lost are all hits."""
     program = f"{FIXTURES}/threads"
@@ -291,6 +301,7 @@ what_is_left_out()
 static_probes()
 for how in ((), ("--mode", "trap"), ("--compress",), ("--buffer-size", "16")):
     keeps_all(*how)
+waits_for_half_a_ring()
 tells_what_is_lost()
 is_killed()
 is_damaged()
