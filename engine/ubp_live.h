@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "ubp.h"
 
@@ -102,6 +103,18 @@ int ubp_probe_set_filter(struct ubp_session *session, size_t number, const char 
 
 /* As it was written; lasts until the probe has another, or is removed. NULL: it has none, or there is no such probe. */
 const char *ubp_probe_filter(const struct ubp_session *session, size_t number);
+
+/*
+ * Trace process @pid, too, or no more, in a session that was made with ubp_options.pids. A new one gets all probes that there are. One that is removed has
+ * none when the call returns, and goes on unharmed; what it recorded before is handed out. When the last one has
+ * ended, or was removed, ubp_is_done() is true, and the session traces no more: whoever wants to go on adds another one first. In a callback: see above.
+ *
+ * Errors: -EINVAL: the session does not run, or was not made with .pids; -ESRCH: there is no such process, or it is none of those that are
+ * traced; -EEXIST: it is traced already; -EPERM, -EACCES: it may not be traced; -EBUSY: it shares its memory with another one that is traced, or
+ * one cannot be traced now; what ubp_start() says of planting: then the process is let go of.
+ */
+int ubp_add_pid(struct ubp_session *session, pid_t pid, struct ubp_err *err);
+int ubp_remove_pid(struct ubp_session *session, pid_t pid, struct ubp_err *err);
 
 /*
  * The first number from @from on that a probe has now; SIZE_MAX: there is none. So all are listed by

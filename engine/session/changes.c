@@ -24,12 +24,17 @@
 /* Then it is told that some process is missing, and goes on. */
 #define PATIENCE_NS 5000000000ULL
 
-static void answer(struct ubp_session *s, int code, const char *text)
+static void answer_to(struct ubp_session *s, uint64_t ticket, int code, const char *text)
 {
 	struct mailbox_answer a = { .code = code, .value = event_clock_now(s->clock) };
 
-	(void)snprintf(a.text, sizeof(a.text), "%s", text);
-	mailbox_answer(s->mail, s->change.ticket, &a);
+	(void)snprintf(a.text, sizeof(a.text), "%.*s", (int)sizeof(a.text) - 1, text);
+	mailbox_answer(s->mail, ticket, &a);
+}
+
+static void answer(struct ubp_session *s, int code, const char *text)
+{
+	answer_to(s, s->change.ticket, code, text);
 	s->change.ticket = 0;
 }
 
@@ -127,6 +132,24 @@ static void tell(struct ubp_session *s, bool is_done)
 		answer(s, -ETIMEDOUT, "a thread cannot be stopped for now");
 }
 
+/* Processes that come and go, while no change is amid its way: that is in the same processes from its beginning to its end. */
+static void take_pids(struct ubp_session *s)
+{
+	struct mailbox_message message;
+	struct ubp_err err;
+	int rc;
+
+	while (!s->change.ticket &&
+	       mailbox_take(s->mail, MAILBOX_KIND(MAIL_ADD_PID) | MAILBOX_KIND(MAIL_REMOVE_PID),
+			    &message)) {
+		ubp_err_reset(&err);
+		rc = message.kind == MAIL_ADD_PID
+			     ? targets_add(s, (pid_t)message.value, &err)
+			     : targets_remove(s, (pid_t)message.value, &err);
+		answer_to(s, message.ticket, rc, err.text);
+	}
+}
+
 void changes_pass(struct ubp_session *s)
 {
 	struct mailbox_message message;
@@ -141,4 +164,5 @@ void changes_pass(struct ubp_session *s)
 			refuse(s, &message, &err);
 	}
 	tell(s, renew_pass(&s->plant, &s->tracer));
+	take_pids(s);
 }

@@ -66,11 +66,6 @@ int live_begin(struct ubp_session *s)
 	return 0;
 }
 
-void live_free(struct ubp_session *s)
-{
-	numbers_free(s);
-}
-
 /* --- what is on its way ------------------------------------------------------------------- */
 
 static struct session_asked *asked_of(struct ubp_session *s, uint64_t ticket)
@@ -81,24 +76,22 @@ static struct session_asked *asked_of(struct ubp_session *s, uint64_t ticket)
 	return NULL;
 }
 
-static int check_running(const struct ubp_session *s, struct ubp_err *err)
+int live_check_running(const struct ubp_session *s, struct ubp_err *err)
 {
 	ubp_err_reset(err);
 	return s->tracing.was_there ? 0 : ubp_fail(err, EINVAL, "the session does not run yet");
 }
 
-/* The change is the mailbox's, or freed. It brings @n numbers from @first on. */
-static int send(struct ubp_session *s, struct plant_change *change, unsigned first, size_t n,
-		uint64_t *ret_ticket, struct ubp_err *err)
+int live_send(struct ubp_session *s, const struct mailbox_message *message, unsigned first,
+	      size_t n, uint64_t *ret_ticket, struct ubp_err *err)
 {
-	const struct mailbox_message message = { .kind = MAIL_CHANGE, .object = change };
 	struct session_asked *asked;
 	int rc;
 
 	lock(s);
 	/* Whoever looks for the answer finds it here. */
 	asked = asked_of(s, 0);
-	rc = asked ? mailbox_ask(s->mail, &message, ret_ticket) : -EAGAIN;
+	rc = asked ? mailbox_ask(s->mail, message, ret_ticket) : -EAGAIN;
 	if (rc == 0) {
 		*asked = (struct session_asked){ .ticket = *ret_ticket,
 						 .first = first,
@@ -108,10 +101,21 @@ static int send(struct ubp_session *s, struct plant_change *change, unsigned fir
 	unlock(s);
 	if (rc == 0)
 		return 0;
-	plant_change_free(change);
 	return ubp_fail(err, rc == -EPIPE ? EINVAL : -rc,
 			rc == -EAGAIN ? "too many changes are on their way"
 				      : "the session does not run any more");
+}
+
+/* The change is the mailbox's, or freed. It brings @n numbers from @first on. */
+static int send(struct ubp_session *s, struct plant_change *change, unsigned first, size_t n,
+		uint64_t *ret_ticket, struct ubp_err *err)
+{
+	const struct mailbox_message message = { .kind = MAIL_CHANGE, .object = change };
+	int rc = live_send(s, &message, first, n, ret_ticket, err);
+
+	if (rc < 0)
+		plant_change_free(change);
+	return rc;
 }
 
 /* Under the lock. There is room: numbers_append() has made it. */
@@ -281,7 +285,7 @@ int live_add(struct ubp_session *s, const struct live_new *what, unsigned *ret_f
 {
 	struct plant_change *change;
 	struct session_maker *made = NULL;
-	int rc = check_running(s, err);
+	int rc = live_check_running(s, err);
 
 	if (rc == 0)
 		rc = define(s, what, &made, err);
@@ -348,7 +352,7 @@ int live_remove(struct ubp_session *s, const size_t *numbers, size_t n, uint64_t
 {
 	unsigned *latest = calloc(n + 1, sizeof(*latest));
 	struct plant_change *change = plant_change_new(0, n);
-	int rc = check_running(s, err), n_found = 0;
+	int rc = live_check_running(s, err), n_found = 0;
 
 	*ret_ticket = 0;
 	if (rc == 0 && (!latest || !change))
@@ -448,7 +452,7 @@ int live_filter(struct ubp_session *s, unsigned number, const char *filter,
 	const struct session_number *old = NULL;
 	struct uprobe *probe = NULL;
 	unsigned latest = 0;
-	int rc = check_running(s, err);
+	int rc = live_check_running(s, err);
 
 	if (rc == 0 && !change)
 		rc = ubp_fail(err, ENOMEM, "out of memory");

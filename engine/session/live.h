@@ -20,6 +20,7 @@
 
 struct event_record;
 struct mailbox_answer;
+struct mailbox_message;
 struct spec_probe;
 struct ubp_err;
 struct ubp_session;
@@ -33,20 +34,24 @@ struct live_new {
 	const char *const *texts;
 	size_t n_texts;
 	const char *filter; /* of all; or NULL */
-	bool is_checked;    /* it must not collide with what is there: an event has probes of one kind with the same args */
-	bool is_off;        /* switched off */
+	bool is_checked; /* it must not collide with what is there: an event has probes of one kind with the same args */
+	bool is_off; /* switched off */
 	void *cookie;
 };
 
 /* What was defined, and has none, gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */
 int live_begin(struct ubp_session *s);
-void live_free(struct ubp_session *s);
 
 /*
  * Each returns 0, and a ticket for live_look(); or a negative errno, with a text: -EAGAIN, too many changes are on
  * their way; -ENOSPC, all numbers were given; those of ubp_add() and of mailbox_ask().
  */
 
+/* The session has started; else -EINVAL. *@err is reset. */
+int live_check_running(const struct ubp_session *s, struct ubp_err *err);
+/* Any question to the tracing thread, answered as changes are. It brings @n numbers from @first on. */
+int live_send(struct ubp_session *s, const struct mailbox_message *message, unsigned first,
+	      size_t n, uint64_t *ret_ticket, struct ubp_err *err);
 /* All of it, in one change, or nothing. *ret_first: the first of *ret_n numbers. */
 int live_add(struct ubp_session *s, const struct live_new *what, unsigned *ret_first,
 	     unsigned *ret_n, uint64_t *ret_ticket, struct ubp_err *err);

@@ -13,10 +13,12 @@
 #include "engine/session/calls.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
+#include "engine/session/mail.h"
 #include "engine/session/numbers.h"
 #include "engine/session/tell.h"
 #include "engine/space/uprobe.h"
 #include "engine/spec/filter.h"
+#include "engine/trace/named_pids.h"
 #include "engine/ubp_live.h"
 
 /* What the first version of the structure ended with. */
@@ -231,6 +233,48 @@ int ubp_probe_set_filter(struct ubp_session *s, size_t number, const char *filte
 	if (rc == 0)
 		rc = finish(s, ticket, err);
 	return rc < 0 ? rc : 0;
+}
+
+/* --- processes ------------------------------------------------------------------------------ */
+
+static int ask_pid(struct ubp_session *s, enum session_mail kind, pid_t pid,
+		   struct ubp_err *err)
+{
+	const struct mailbox_message message = { .kind = kind, .value = pid };
+	uint64_t ticket;
+	int rc;
+
+	do {
+		rc = live_send(s, &message, 0, 0, &ticket, err);
+	} while (wait_for_turn(s, rc));
+	return rc < 0 ? rc : finish(s, ticket, err);
+}
+
+static int check_has_pids(const struct ubp_session *s, struct ubp_err *err)
+{
+	int rc = live_check_running(s, err);
+
+	if (rc == 0 && !s->opt.n_pids)
+		return ubp_fail(err, EINVAL,
+				"the session was not made for some processes (.pids)");
+	return rc;
+}
+
+int ubp_add_pid(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	size_t n = 1;
+	int rc = check_has_pids(s, err);
+
+	if (rc == 0)
+		rc = named_pids_take(&pid, &n, NULL, NULL, err);
+	return rc < 0 ? rc : ask_pid(s, MAIL_ADD_PID, pid, err);
+}
+
+int ubp_remove_pid(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	int rc = check_has_pids(s, err);
+
+	return rc < 0 ? rc : ask_pid(s, MAIL_REMOVE_PID, pid, err);
 }
 
 /* --- what there is ---------------------------------------------------------------------------- */

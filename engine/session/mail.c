@@ -37,7 +37,8 @@ int mail_init(struct ubp_session *s)
 		.room = ROOM,
 		.spare = SPARE,
 		.spared = MAILBOX_KIND(MAIL_STOP) | MAILBOX_KIND(MAIL_HURRY) |
-			  MAILBOX_KIND(MAIL_CHANGE),
+			  MAILBOX_KIND(MAIL_CHANGE) | MAILBOX_KIND(MAIL_ADD_PID) |
+			  MAILBOX_KIND(MAIL_REMOVE_PID),
 		.urgent = MAILBOX_KIND(MAIL_STOP) | MAILBOX_KIND(MAIL_HURRY),
 		.wake = wake,
 		.answered = answered,

@@ -29,6 +29,7 @@
 #include "engine/session/heap.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
+#include "engine/session/numbers.h"
 #include "engine/session/options.h"
 #include "engine/session/put_off.h"
 #include "engine/session/record.h"
@@ -167,7 +168,7 @@ void ubp_session_free(struct ubp_session *s)
 	if (!s)
 		return;
 	ubp_stop(s);
-	live_free(s);
+	numbers_free(s);
 	definitions_free(s->defined);
 	event_queue_free(s->out.queue);
 	put_off_free(s);

@@ -20,6 +20,7 @@
 #include "engine/plant/births.h"
 #include "engine/plant/plant.h"
 #include "engine/session/inside.h"
+#include "engine/session/letting_go.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
@@ -27,6 +28,7 @@
 #include "engine/trace/command.h"
 #include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
+#include "engine/trace/members.h"
 #include "engine/trace/permission.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
@@ -452,6 +454,40 @@ static int take_named(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *
 	if (rc != -ESRCH || s->opt.n_pids == 1 || task_live_thread(pid))
 		return rc;
 	session_warn(s, "process %d has ended: the others are traced", (int)pid);
+	return 0;
+}
+
+int targets_add(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	const struct process *p = map_get(&s->tracer.processes, (uint64_t)pid);
+	int rc = 0;
+
+	if (p && p->probes->is_wanted)
+		return ubp_fail(err, EEXIST, "process %d is traced already", (int)pid);
+	/* A child of one of them may be traced, and is asked for by now. */
+	if (!p || !find_planted(s, pid))
+		rc = attach_and_plant(s, pid, err);
+	if (rc == 0)
+		count_wanted(s, pid);
+	return rc;
+}
+
+int targets_remove(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	struct process *p;
+	int rc = letting_go_take_back(s, err);
+
+	if (rc < 0)
+		return rc;
+	p = map_get(&s->tracer.processes, (uint64_t)pid);
+	if (!p || !p->probes->is_wanted)
+		return ubp_fail(err, ESRCH, "process %d is none of those that are traced",
+				(int)pid);
+	if (p->is_vforked || space_is_shared(p->space))
+		return ubp_fail(err, EBUSY,
+				"process %d shares its memory with others that are traced",
+				(int)pid);
+	release_process(s, pid);
 	return 0;
 }
 

@@ -46,6 +46,9 @@ void release_process(struct ubp_session *s, pid_t pid);
 
 /* changes.c, on that thread, between two of its turns. */
 void changes_pass(struct ubp_session *s);
+/* targets.c: one more of .pids, or one less. 0 or -errno: it is as before. */
+int targets_add(struct ubp_session *s, pid_t pid, struct ubp_err *err);
+int targets_remove(struct ubp_session *s, pid_t pid, struct ubp_err *err);
 /* targets.c: is it traced, and was planted in by an older list of probes? */
 bool targets_lacks_new(const struct ubp_session *s, pid_t pid);
 /* Plant what is new there; the process stays, whatever comes of it. 0 also where it has ended; -errno: it does not have it. */

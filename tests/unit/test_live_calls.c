@@ -681,6 +681,77 @@ static void found_later(void **state)
 	unlink(path);
 }
 
+/* Of two processes one comes, and goes again, unharmed. */
+static void pids_come_and_go(enum ubp_mode mode)
+{
+	struct seen seen;
+	struct ubp_session *s = start(mode, false, &seen);
+	char path[TEMP_LEN], text[700];
+	const char *texts[] = { text };
+	long n[3] = { 0 }, before;
+	struct ubp_err err;
+	size_t number;
+	pid_t other;
+
+	temp_file(path);
+	snprintf(text, sizeof(text), "cp '%s' '%s' && chmod 700 '%s'", exe, path, path);
+	assert_int_equal(system(text), 0);
+	n[2] = other = run_copy(path);
+	snprintf(text, sizeof(text), "p:%s:live_called", path);
+	if (ubp_probes_add(s, texts, 1, NULL, &number, NULL, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(ubp_remove_pid(s, other, &err), -ESRCH);
+	for (int round = 0; round < 3; round++) {
+		if (ubp_add_pid(s, other, &err) < 0)
+			fail_msg("%s", err.text);
+		assert_int_equal(ubp_add_pid(s, other, &err), -EEXIST);
+		before = n[1];
+		for (int i = 0; i < 2000 && n[1] < before + 5; i++) {
+			struct pollfd p = { .fd = ubp_fd(s), .events = POLLIN };
+
+			(void)poll(&p, 1, 10);
+			assert_true(ubp_dispatch(s, count_pids, n, &err) >= 0);
+		}
+		assert_true(n[1] >= before + 5);
+		if (ubp_remove_pid(s, other, &err) < 0)
+			fail_msg("%s", err.text);
+		assert_false(ubp_is_done(s));
+		/* What it recorded before comes, and no more. */
+		for (int i = 0; i < 20; i++)
+			assert_true(ubp_dispatch(s, count_pids, n, &err) >= 0 &&
+				    usleep(10000) == 0);
+		before = n[1];
+		usleep(50000);
+		for (int i = 0; i < 20; i++)
+			assert_true(ubp_dispatch(s, count_pids, n, &err) >= 0 &&
+				    usleep(1000) == 0);
+		assert_int_equal(n[1], before);
+	}
+	assert_int_equal(ubp_add_pid(s, 0x7ffffffe, &err), -ESRCH);
+	assert_int_equal(ubp_remove_pid(s, -1, &err), -ESRCH);
+	assert_int_equal(n[0], 0);
+	/* The last one goes. */
+	assert_int_equal(ubp_remove_pid(s, pid, &err), 0);
+	assert_true(ubp_is_done(s));
+	end(s);
+	assert_int_equal(waitpid(other, NULL, WNOHANG), 0);
+	kill(other, SIGKILL);
+	assert_int_equal(waitpid(other, NULL, 0), other);
+	unlink(path);
+}
+
+static void pids_by_traps(void **state)
+{
+	(void)state;
+	pids_come_and_go(UBP_MODE_TRAP);
+}
+
+static void pids_by_jumps(void **state)
+{
+	(void)state;
+	pids_come_and_go(UBP_MODE_JUMP);
+}
+
 static int be_copy(void)
 {
 	for (long n = 0;; n++) {
@@ -698,7 +769,8 @@ int main(int argc, char **argv)
 		TEST(by_traps),       TEST(by_jumps),       TEST(filters),
 		TEST(many_at_once),   TEST(collisions),     TEST(bad_calls),
 		TEST(alone_by_traps), TEST(alone_by_jumps), TEST(in_callbacks),
-		TEST(what_is_left),   TEST(found_later),
+		TEST(what_is_left),   TEST(found_later),    TEST(pids_by_traps),
+		TEST(pids_by_jumps),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "calls") == 0)
