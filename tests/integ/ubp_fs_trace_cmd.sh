@@ -13,8 +13,10 @@ cp "$FIXTURES/hello" target
 mkdir tracing
 cat > inside.sh <<'END'
 set -e
-"$UBP_FS" tracing
-trap 'umount -l tracing' EXIT
+"$UBP_FS" -f tracing &
+# It is in this namespace, too, and so would keep the mount below.
+trap 'kill $! && wait $!' EXIT
+until [ -e tracing/README ]; do kill -0 $!; done
 mount --bind tracing /sys/kernel/tracing
 # It asks for the function tracer first, which the machine may have locked.
 echo 1 > enabled
