@@ -89,6 +89,19 @@ static void forget_noted(const struct space *space, pid_t tid)
 				sizeof(no_live));
 }
 
+/* Who was killed may have let go of the process, so that what needs a tracer was left out: it has one again. */
+static void forget_alone(const struct space *space, pid_t tid)
+{
+	const struct plant_space *ps = space->plant;
+	const uint64_t is_alone = 0;
+
+	if (!guard_data(ps))
+		return;
+	(void)mem_write(&space->mem, tid, guard_gate(ps) + offsetof(struct guard_gate, alone),
+			&is_alone, sizeof(is_alone));
+	(void)returns_set_trap(space, tid, true);
+}
+
 /* What was taken over so far is not to be used: the next look is a first one again. */
 static void forget(struct plant_space *ps)
 {
@@ -179,6 +192,7 @@ static int adopt(const struct held *held, const struct maps *maps, unsigned *n_r
 			return rc;
 		}
 		forget_noted(space, a.tid);
+		forget_alone(space, a.tid);
 		rc = area_furnish(space, a.vaddr, a.tid);
 		if (rc == 0)
 			area_allow_batch(space);

@@ -267,6 +267,23 @@ def killed():
     target.end()
 
 
+def killed_while_alone():
+    """The next one traces it: what needs a tracer then, as a full ring of --lossless does, is not left out as if nobody did."""
+    target = Target("let_go")
+    trace = Trace(target, *PROBE)
+    target.ask("call 2 1")
+    trace.p.kill()
+    trace.p.wait()
+    trace = Trace(target, "--lossless", "-o", "out.txt", *PROBE, lets_go=False)
+    target.ask("call 200000 1")
+    trace.end()
+    with open("out.txt", encoding="utf-8") as f:
+        got = [int(a) for a in re.findall(r" a=(-?\d+)", f.read())]
+    if got != list(range(1, 200001)):
+        fail(f"of 200000 {len(got)} are told: {trace.err}")
+    target.end()
+
+
 def target_dies():
     target = Target("let_go")
     trace = Trace(target, *PROBE)
@@ -314,6 +331,7 @@ follows()
 follows_pointers()
 traced_by_another()
 killed()
+killed_while_alone()
 target_dies()
 stays("it is to stay so", "--stay")
 stays("a full ring is to stop it", "--lossless")
