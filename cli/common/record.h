@@ -17,6 +17,7 @@ struct record_options {
 	int level;        /* --compress; 0: not */
 	uint64_t max_size;
 	uint64_t rotate, keep; /* --rotate; 0: not, and all files */
+	bool is_kept;          /* of --keep: nobody is told of the file */
 };
 
 /* As .set of struct cli_option, for a struct that begins with trace_options. */

@@ -52,6 +52,8 @@ int record_end(struct ubp_session *session, const struct record_options *o, bool
 	n = ubp_record_count(session, &bytes);
 	if (ubp_record_end(session, &err) < 0)
 		return has_failed ? CLI_FAILED : cli_error_record(&err);
+	if (o->is_kept)
+		return CLI_OK;
 	(void)snprintf(text, sizeof(text),
 		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB; ubp-report prints %s",
 		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024,

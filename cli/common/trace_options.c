@@ -17,6 +17,7 @@
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
+#include "cli/live/option_rows.h"
 #include "engine/ubp.h"
 #include "engine/base/vec.h"
 
@@ -458,25 +459,7 @@ static const struct cli_option table[] = {
 	{ 0, "control", "fifo:CTL[,ACK]", .set = set_control,
 	  .help = "obey lines that somebody writes into the FIFO CTL, as perf does:\n"
 		  "enable [EVENT], disable [EVENT], ping, stop; ACK gets the answers" },
-	{ 0, "session", "NAME", .set = live_set_session,
-	  .help = "a name for this trace, by which it is asked and changed while it runs;\n"
-		  "it may begin without a definition" },
-	{ 0, "detach", FLAG(live.detach),
-	  .help = "with --session: go on in the background once all is planted" },
-	{ 0, "list-sessions", FLAG(live.lists),
-	  .help = "print the names of the traces that run (without a name: their process\n"
-		  "ids), trace nothing" },
-	{ 0, "add", "DEF", .set = live_set_add,
-	  .help = "of --session NAME, which runs: trace DEF, too; repeatable, and --filter\n"
-		  "may follow" },
-	{ 0, "remove", "EVENT", .set = live_set_remove,
-	  .help = "the same: trace EVENT no more; a name, GROUP:EVENT, or a pattern of such" },
-	{ 0, "enable", "EVENT", .is_optional = true, .set = live_set_enable,
-	  .help = "the same: switch EVENT on; without it, all. The session's --filter EXPR\n"
-		  "EVENT sets a filter (0: none), -l lists its probes, --stats prints counts" },
-	{ 0, "disable", "EVENT", .is_optional = true, .set = live_set_disable,
-	  .help = "the same: switch EVENT off" },
-	{ 0, "end", .choose = live_set_end, .help = "the same: end it, and wait until it has" },
+	LIVE_OPTIONS,
 	{ 'h', "help", FLAG(only.help), .help = "print this" },
 	{ 0, "version", FLAG(only.version), .help = "print the version" },
 };

@@ -36,6 +36,7 @@
 #include "cli/common/tui.h"
 #include "cli/hosts/hosts.h"
 #include "cli/live/detach.h"
+#include "cli/live/keep.h"
 #include "cli/live/serve.h"
 #include "engine/base/again.h"
 #include "engine/ubp_event.h"
@@ -532,6 +533,14 @@ static int run_session(struct run *run)
 	return status;
 }
 
+/* The terminal is nothing to one that is detached: it is not even held open. */
+static const char *output_path(const struct trace_options *o)
+{
+	const char *path = hosts_output(o);
+
+	return path || !o->live.detach ? path : "/dev/null";
+}
+
 static int run_to(struct run *run)
 {
 	struct ubp_sink_options how = { .form = run->opt->form.name,
@@ -541,7 +550,7 @@ static int run_to(struct run *run)
 	int status;
 
 	ubp_err_reset(&err);
-	if (form_open(&run->out, &run->opt->form, hosts_output(run->opt), &err) < 0)
+	if (form_open(&run->out, &run->opt->form, output_path(run->opt), &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&run->out, run->opt->strict);
 	if (run->opt->to.append)
@@ -579,6 +588,8 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 		status = run_to(&run);
 	(void)hosts_close(&run.hosts);
 	control_close(&run.control);
+	/* Before who asked for the end knows of it. */
+	keep_end(options);
 	live_serve_close(run.serve);
 	return status;
 }

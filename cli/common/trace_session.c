@@ -18,6 +18,7 @@
 #include "cli/common/trace_run.h"
 #include "cli/common/triggers.h"
 #include "cli/live/detach.h"
+#include "cli/live/keep.h"
 #include "engine/ubp_tally.h"
 #include "engine/ubp_trigger.h"
 
@@ -132,6 +133,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return status;
 	if (o->only.check || o->only.format || o->only.explain || o->only.definition)
 		return describe(session, o);
+	if (keep_begin(o) != CLI_OK)
+		return CLI_FAILED;
 	if (record_begin(session, &o->to.record, o->to.append) != CLI_OK)
 		return CLI_FAILED;
 	if (o->steer.ready_fd >= 0)

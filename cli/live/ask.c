@@ -45,7 +45,8 @@ static void put_request(FILE *request, const struct trace_options *o, const char
 	static const char *const words[] = {
 		[LIVE_ADD] = "add",         [LIVE_REMOVE] = "remove", [LIVE_ENABLE] = "enable",
 		[LIVE_DISABLE] = "disable", [LIVE_FILTER] = "filter", [LIVE_LIST] = "list",
-		[LIVE_STATS] = "stats",     [LIVE_END] = "end",       [LIVE_SESSIONS] = "hello",
+		[LIVE_STATS] = "stats",     [LIVE_DUMP] = "dump",     [LIVE_END] = "end",
+		[LIVE_SESSIONS] = "hello",
 	};
 	const char *event = o->live.event ? o->live.event : "";
 	char folder[PATH_MAX];
@@ -56,6 +57,10 @@ static void put_request(FILE *request, const struct trace_options *o, const char
 		put(request, getcwd(folder, sizeof(folder)) ? folder : "/");
 		put(request, form);
 		put_definitions(request, o);
+		break;
+	case LIVE_DUMP:
+		put(request, getcwd(folder, sizeof(folder)) ? folder : "/");
+		put(request, event);
 		break;
 	case LIVE_REMOVE:
 	case LIVE_ENABLE:

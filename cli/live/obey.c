@@ -18,6 +18,7 @@
 #include "cli/common/stats.h"
 #include "cli/common/tally.h"
 #include "cli/common/trace_options.h"
+#include "cli/live/keep.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/ubp_live.h"
@@ -106,6 +107,13 @@ static int move_to(const char *folder)
 	return -1;
 }
 
+static void move_back(int here)
+{
+	if (fchdir(here) < 0)
+		cli_warn(NULL, "it cannot go back to its folder");
+	(void)close(here);
+}
+
 /* All or none. */
 static int add_each(struct live_session *live, const struct words *words, FILE *out)
 {
@@ -148,9 +156,7 @@ static int do_add(struct live_session *live, const struct words *words, FILE *ou
 	if (here < 0)
 		return CLI_FAILED;
 	status = add_each(live, words, out);
-	if (fchdir(here) < 0)
-		cli_warn(NULL, "it cannot go back to its folder");
-	(void)close(here);
+	move_back(here);
 	return status;
 }
 
@@ -242,6 +248,18 @@ static int do_stats(struct live_session *live, const struct words *words, FILE *
 	return CLI_OK;
 }
 
+static int do_dump(struct live_session *live, const struct words *words, FILE *out)
+{
+	int status, here = move_to(words->v[1]);
+
+	(void)out;
+	if (here < 0)
+		return CLI_FAILED;
+	status = keep_dump(live->session, live->options, words->v[2]);
+	move_back(here);
+	return status;
+}
+
 /* Who it is, for lists of sessions. */
 static int do_hello(struct live_session *live, const struct words *words, FILE *out)
 {
@@ -272,8 +290,8 @@ static const struct {
 	{ "add", 5, WORDS_MAX, do_add }, { "remove", 2, 2, do_remove },
 	{ "enable", 2, 2, do_enable },   { "disable", 2, 2, do_disable },
 	{ "filter", 3, 3, do_filter },   { "list", 1, 1, do_list },
-	{ "stats", 1, 1, do_stats },     { "hello", 1, 1, do_hello },
-	{ "end", 1, 1, do_end },
+	{ "stats", 1, 1, do_stats },     { "dump", 3, 3, do_dump },
+	{ "hello", 1, 1, do_hello },     { "end", 1, 1, do_end },
 };
 
 static int act(struct live_session *live, const struct words *words, FILE *out, bool *ret_end)

@@ -8,6 +8,7 @@
  *	remove GLOB
  *	enable GLOB, disable GLOB                  "": all
  *	filter GLOB EXPR                           "0": none, as the kernel has it
+ *	dump FOLDER FILE
  *	list, stats, hello, end
  *
  * The answer is three texts, with a zero behind each: the status that the asking command ends with, what it prints, what it says on standard error.

@@ -7,6 +7,7 @@
 
 #include "cli/common/message.h"
 #include "cli/common/trace_options.h"
+#include "cli/live/keep.h"
 #include "cli/live/place.h"
 
 static struct live_options *of(void *into)
@@ -59,6 +60,11 @@ int live_set_disable(void *into, const char *arg)
 	return ask(into, LIVE_DISABLE, arg);
 }
 
+int live_set_dump(void *into, const char *arg)
+{
+	return ask(into, LIVE_DUMP, arg);
+}
+
 int live_set_end(void *into, const char *name)
 {
 	(void)name;
@@ -81,7 +87,13 @@ static enum live_ask asked_by_others(const struct trace_options *o)
 	return o->stats ? LIVE_STATS : LIVE_NONE;
 }
 
-static int check_begin(const struct trace_options *o)
+/* Else what comes is kept: nobody sees the standard output of one that is detached. */
+static bool has_output(const struct trace_options *o)
+{
+	return o->to.output || o->to.record.path || o->to.otlp || o->to.prometheus;
+}
+
+static int check_begin(struct trace_options *o)
 {
 	if (o->live.filter)
 		return cli_usage_error("a filter comes after the definition it is for");
@@ -90,11 +102,8 @@ static int check_begin(const struct trace_options *o)
 	if (o->live.detach && (o->command || o->to.tui))
 		return cli_usage_error("--detach has no terminal: it excludes %s",
 				       o->command ? "a command" : "--tui");
-	if (o->live.detach && !o->to.output && !o->to.record.path && !o->to.otlp &&
-	    !o->to.prometheus)
-		return cli_usage_error(
-			"--detach has no standard output: where events go is told "
-			"by -o, --record, --otlp or --prometheus");
+	if (o->live.keep || (o->live.detach && !has_output(o)))
+		return keep_prepare(o);
 	return CLI_OK;
 }
 

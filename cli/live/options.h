@@ -7,6 +7,7 @@
 #define UBP_CLI_LIVE_OPTIONS_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum live_ask {
 	LIVE_NONE, /* nothing: this command traces */
@@ -17,6 +18,7 @@ enum live_ask {
 	LIVE_FILTER,
 	LIVE_LIST,
 	LIVE_STATS,
+	LIVE_DUMP,
 	LIVE_END,
 	LIVE_SESSIONS, /* of all sessions of the user */
 };
@@ -24,8 +26,10 @@ enum live_ask {
 struct live_options {
 	const char *session; /* --session; NULL: not given */
 	bool detach, lists;  /* --detach, --list-sessions */
+	uint64_t keep;       /* --keep: bytes; 0: not */
 	enum live_ask ask;
-	const char *event;  /* what --remove, --enable, --disable are about; NULL: all */
+	const char *
+		event; /* what --remove, --enable, --disable are about; NULL: all. --dump: the file */
 	const char *filter; /* --filter that stands before its event, or before nothing */
 };
 
@@ -37,6 +41,7 @@ int live_set_add(void *into, const char *arg);
 int live_set_remove(void *into, const char *arg);
 int live_set_enable(void *into, const char *arg);
 int live_set_disable(void *into, const char *arg);
+int live_set_dump(void *into, const char *arg);
 int live_set_end(void *into, const char *name);
 
 /* Once all options are there: what is asked, and whether it makes sense. CLI_OK, or said why not. */

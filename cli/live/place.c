@@ -40,6 +40,17 @@ static int name_folder(char path[PATH_MAX], struct ubp_err *err)
 	return n < PATH_MAX ? 0 : ubp_fail(err, ENAMETOOLONG, "XDG_RUNTIME_DIR is too long");
 }
 
+int place_path(const char *name, char path[PATH_MAX], struct ubp_err *err)
+{
+	char folder[PATH_MAX];
+	int n, rc = name_folder(folder, err);
+
+	if (rc < 0)
+		return rc;
+	n = snprintf(path, PATH_MAX, "%s/%s", folder, name);
+	return n < PATH_MAX ? 0 : ubp_fail(err, ENAMETOOLONG, "XDG_RUNTIME_DIR is too long");
+}
+
 int place_open(bool make, struct ubp_err *err)
 {
 	char path[PATH_MAX];

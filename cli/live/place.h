@@ -6,6 +6,7 @@
 #ifndef UBP_CLI_LIVE_PLACE_H
 #define UBP_CLI_LIVE_PLACE_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 struct ubp_err;
@@ -13,6 +14,9 @@ struct ubp_err;
 #define PLACE_NAME_MAX 64
 
 bool place_is_name(const char *name);
+
+/* The path of file @name in that folder. Errors: as below. */
+int place_path(const char *name, char path[PATH_MAX], struct ubp_err *err);
 
 /*
  * A descriptor of the folder: /run/ubp for root, ubp in XDG_RUNTIME_DIR for others. @make: it is made, if it is not there. Errors: -ENOENT: it is not there, or

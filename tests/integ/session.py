@@ -5,12 +5,13 @@
 import os
 import pty
 import re
+import select
 import signal
 import socket
 import subprocess
 import sys
 
-UPROBE, FIXTURES = os.environ["UPROBE"], os.environ["FIXTURES"]
+UPROBE, REPORT, FIXTURES = (os.environ[x] for x in ("UPROBE", "UBP_REPORT", "FIXTURES"))
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 TARGET = os.path.join(FIXTURES, "let_go")
 ARG = "%x0" if os.uname().machine == "aarch64" else "%di"
@@ -193,13 +194,16 @@ def begin_detached(*args):
     return status, said.decode()
 
 
+def sessions():
+    return subprocess.run([UPROBE, "--list-sessions"], capture_output=True, text=True, timeout=WAIT, check=True).stdout
+
+
 def check_detached(target):
     expect(begin_detached("-o", "file.txt", "--stats", "-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64"),
            (0, ""), "--detach")
     target.call(3, 1)
-    listed = subprocess.run([UPROBE, "--list-sessions"], capture_output=True, text=True, timeout=WAIT, check=True).stdout
-    if not re.search(rf"^{NAME}: uprobe \d+, 1 probe$", listed, re.M):
-        fail(f"--list-sessions: {listed}")
+    if not re.search(rf"^{NAME}: uprobe \d+, 1 probe$", sessions(), re.M):
+        fail(f"--list-sessions: {sessions()}")
     _, err = ask("--end")
     if "stats: processes=1" not in err:
         fail(f"what it said is not told: {err}")
@@ -207,6 +211,50 @@ def check_detached(target):
     status, said = begin_detached("-o", "file.txt", "-e", f"p:d/called {TARGET}:nowhere")
     if status != 1 or "nowhere" not in said:
         fail(f"a failed start: {status} {said}")
+
+
+def dumped(path):
+    ask("--dump", path)
+    done = subprocess.run([REPORT, path], capture_output=True, text=True, timeout=WAIT, check=False)
+    if done.returncode or "LOST" in done.stdout:
+        fail(f"ubp-report of {path}: {done.returncode} {done.stderr} {re.findall('.*LOST.*', done.stdout)}")
+    return [int(x) for x in re.findall(r" a=(-?\d+)", done.stdout)]
+
+
+def kept_files():
+    return [x for x in os.listdir(PLACE) if x.startswith(f".{NAME}.") and ".ubp" in x]
+
+
+def check_kept(target):
+    """A flight recorder, of which each dump has the newest; also of a probe that was added."""
+    expect(begin_detached("-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--detach")
+    target.call(1000, 0)
+    expect(dumped("first.ubp"), list(range(1000)), "the first dump")
+    ask("--remove", "called")
+    ask("--add", CALLED)
+    target.call(1000, 1000)
+    second = dumped("second.ubp")
+    expect(second[-1000:], list(range(1000, 2000)), "the second dump")
+    _, err = ask("--dump", "second.ubp", status=1)
+    expect(err, "uprobe: error: second.ubp: File exists\n", "a file that is there")
+    pid = int(re.search(rf"^{NAME}: uprobe (\d+)", sessions(), re.M).group(1))
+    pidfd = os.pidfd_open(pid)
+    os.kill(pid, signal.SIGKILL)
+    select.select([pidfd], [], [], WAIT)
+    os.close(pidfd)
+    if not kept_files():
+        fail("what is kept is elsewhere")
+    expect(begin_detached("--keep", "16MiB", "--lossless", "-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--keep")
+    expect(len(kept_files()), 1, "files")
+    # More than there is room for: the newest are there.
+    for n in range(12):
+        target.call(100000, n * 100000)
+    got = dumped("newest.ubp")
+    # A hit at which the ring was full is read before what is in the ring, and its file may be gone.
+    if not 100000 < len(got) < 600000 or got[-1] != 1199999 or got != sorted(set(got)) or 1200000 - got[0] > len(got) + 1000:
+        fail(f"of 1200000 {len(got)} are there, from {got[0]} to {got[-1]}")
+    ask("--end")
+    expect(kept_files(), [], "files behind the end")
 
 
 def check_killed(target):
@@ -233,7 +281,7 @@ def main():
         print("skipped: needs root, whose sessions are in /run/ubp")
         sys.exit(77)
     target = Target()
-    for check in (check_changes, check_refusals, check_detached, check_killed):
+    for check in (check_changes, check_refusals, check_detached, check_kept, check_killed):
         check(target)
     target.end()
 
