@@ -13,6 +13,7 @@
 #include "engine/plant/setup.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
+#include "engine/session/newcomers_hold.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/uprobe.h"
@@ -97,6 +98,8 @@ static void begin(struct ubp_session *s, const struct mailbox_message *message)
 
 	s->change = (struct session_change){ .ticket = message->ticket,
 					     .since_ns = event_clock_now(CLOCK_KIND_MONO) };
+	if (has_more)
+		newcomers_hold_more(s, change);
 	rc = plant_change(&s->plant, &s->tracer, change);
 	plant_change_free(change);
 	if (rc < 0) {

@@ -23,6 +23,7 @@
 #include "engine/plant/plant.h"
 #include "engine/session/inside.h"
 #include "engine/session/mail.h"
+#include "engine/session/newcomers_hold.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
@@ -253,17 +254,12 @@ static int find_program(pid_t pid, uint64_t *ret_dev, uint64_t *ret_ino)
 	return file_identity(path, ret_dev, ret_ino);
 }
 
-static bool is_own_program(const struct ubp_session *s, uint64_t dev, uint64_t ino)
-{
-	return ino && dev == s->newcomer.own_dev && ino == s->newcomer.own_ino;
-}
-
 /* Another tracer of our kind: it must be free to stop and wake its own. */
 static bool is_ubp(const struct ubp_session *s, pid_t pid)
 {
 	uint64_t dev, ino;
 
-	return find_program(pid, &dev, &ino) == 0 && is_own_program(s, dev, ino);
+	return find_program(pid, &dev, &ino) == 0 && newcomers_is_own(s, dev, ino);
 }
 
 enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
@@ -363,63 +359,6 @@ static const struct finder_ops finder_ops = {
 	.loads = loads,
 };
 
-/*
- * Are processes that come to map the file those that execute it? Libraries are mapped by others, and
- * programs by an interpreter that is given their names: rare, and seen by looking at all.
- */
-static bool is_program(const struct object *object)
-{
-	return !object_soname(object) && (object_interp(object) || !object_is_pie(object));
-}
-
-/*
- * False: who comes to map the file is not held. Each file is opened once, since we wait
- * for ourselves, too, once a library is held.
- */
-static bool hold_file(const struct ubp_session *s, const struct defined_file *file)
-{
-	struct stat st;
-	bool held;
-	int fd;
-
-	fd = file_open(file->path, &st);
-	held = fd >= 0 && st.st_dev == file->maps_dev && st.st_ino == file->maps_ino &&
-	       !is_own_program(s, st.st_dev, st.st_ino) &&
-	       exec_hold_add(s->newcomer.hold, fd, !is_program(file->object));
-	if (fd >= 0)
-		close(fd);
-	return held;
-}
-
-static void hold_files(struct ubp_session *s)
-{
-	struct defined_file file;
-	const struct definition_file *pos = NULL;
-	size_t n = 0, n_held = 0;
-
-	/* To be seized at once, where anybody may be. */
-	s->newcomer.hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
-	for (; s->newcomer.hold && definitions_next_file(s->defined, &pos, &file); n++)
-		n_held += hold_file(s, &file);
-	s->newcomer.holds_all = n && n_held == n;
-	if (n_held)
-		return;
-	exec_hold_free(s->newcomer.hold);
-	s->newcomer.hold = NULL;
-}
-
-/* Who opens the files is not told to everybody, but that they are. -1: that isn't, either. */
-static int watch_opened(const struct ubp_session *s)
-{
-	int fd = inotify_init1(IN_NONBLOCK | IN_CLOEXEC);
-	struct defined_file file;
-	const struct definition_file *pos = NULL;
-
-	while (fd >= 0 && definitions_next_file(s->defined, &pos, &file))
-		(void)inotify_add_watch(fd, file.path, IN_OPEN);
-	return fd;
-}
-
 int newcomers_begin(struct ubp_session *s, struct ubp_err *err)
 {
 	struct finder_files files = { .are_programs = true, .opened = -1 };
@@ -428,12 +367,12 @@ int newcomers_begin(struct ubp_session *s, struct ubp_err *err)
 	if (file_identity("/proc/self/exe", &s->newcomer.own_dev, &s->newcomer.own_ino) < 0)
 		s->newcomer.own_dev = s->newcomer.own_ino = 0;
 	for (size_t i = 0; i < definitions_n(s->defined); i++)
-		files.are_programs &= is_program(definitions_object(s->defined, i));
-	hold_files(s);
+		files.are_programs &= newcomers_is_program(definitions_object(s->defined, i));
+	newcomers_hold_files(s);
 	files.hold = s->newcomer.hold;
 	files.are_held = s->newcomer.holds_all;
 	if (!s->newcomer.holds_all)
-		files.opened = watch_opened(s);
+		files.opened = newcomers_watch_opened(s);
 	rc = finder_start(&finder_ops, s, &files, &s->newcomer.finder, err);
 	if (rc == 0)
 		s->newcomer.finder_kind = finder_kind(s->newcomer.finder);

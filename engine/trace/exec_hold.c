@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/fanotify.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -44,11 +45,12 @@ struct exec_hold {
 };
 
 /* What goes between the two: from the holder, and to it. */
-enum word_kind { WORD_HELD, WORD_PASSED, WORD_EARLY, WORD_TAKING, WORD_DONE };
+/* Behind WORD_FILE are two descriptors: the file, and where "y" is to be written if it is held from then on. */
+enum word_kind { WORD_HELD, WORD_PASSED, WORD_EARLY, WORD_TAKING, WORD_DONE, WORD_FILE };
 
 struct word {
 	enum word_kind kind;
-	enum exec_hold_purpose purpose; /* of the first three */
+	enum exec_hold_purpose purpose; /* of the first three, and of WORD_FILE */
 	unsigned n_untold;              /* the same */
 	pid_t tid;
 };
@@ -180,15 +182,64 @@ static void take_questions(struct holder *h)
 		take_question(h, event);
 }
 
+static bool mark(int fan, int fd, bool is_library)
+{
+	return fanotify_mark(fan, FAN_MARK_ADD, is_library ? FAN_OPEN_PERM : FAN_OPEN_EXEC_PERM,
+			     fd, NULL) == 0;
+}
+
+#define FILE_FDS 2
+
+union word_room {
+	struct cmsghdr head;
+	char bytes[CMSG_SPACE(FILE_FDS * sizeof(int))];
+};
+
+/* As recv(); *ret_n_fds of @fds have come with it. */
+static ssize_t receive(int from, struct word *word, int fds[FILE_FDS], unsigned *ret_n_fds)
+{
+	union word_room room;
+	struct iovec text = { .iov_base = word, .iov_len = sizeof(*word) };
+	struct msghdr message = { .msg_iov = &text,
+				  .msg_iovlen = 1,
+				  .msg_control = room.bytes,
+				  .msg_controllen = sizeof(room) };
+	ssize_t n = recvmsg(from, &message, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
+	const struct cmsghdr *head = n < 0 ? NULL : CMSG_FIRSTHDR(&message);
+
+	*ret_n_fds = 0;
+	if (!head || head->cmsg_level != SOL_SOCKET || head->cmsg_type != SCM_RIGHTS)
+		return n;
+	*ret_n_fds = (unsigned)((head->cmsg_len - CMSG_LEN(0)) / sizeof(int));
+	memcpy(fds, CMSG_DATA(head), *ret_n_fds * sizeof(int));
+	return n;
+}
+
+/* That nothing comes back says no. */
+static void take_file(const struct holder *h, const struct word *word, const int fds[FILE_FDS],
+		      unsigned n_fds)
+{
+	if (n_fds == FILE_FDS && mark(h->fan, fds[0], word->purpose == EXEC_HOLD_LOADS))
+		(void)!write(fds[1], "y", 1);
+	while (n_fds)
+		(void)close(fds[--n_fds]);
+}
+
 /* False: the tracer is gone. */
 static bool take_words(struct holder *h)
 {
+	int fds[FILE_FDS];
 	struct word word;
+	unsigned n_fds;
 	ssize_t n;
 
-	while ((n = recv(h->word, &word, sizeof(word), MSG_DONTWAIT)) == sizeof(word)) {
+	while ((n = receive(h->word, &word, fds, &n_fds)) == sizeof(word)) {
 		unsigned i = 0;
 
+		if (word.kind == WORD_FILE) {
+			take_file(h, &word, fds, n_fds);
+			continue;
+		}
 		h->is_silent = false;
 		h->heard_ns = event_clock_now(CLOCK_KIND_MONO);
 		while (i < h->n && h->held[i].tid != word.tid)
@@ -348,17 +399,59 @@ void exec_hold_free(struct exec_hold *h)
 	free(h);
 }
 
+/*
+ * With each question the holder has the file opened: where another machine or program has to
+ * answer for that, the holder might wait, or be refused. It looks at who opens a library, which may be
+ * an interpreter that is opened in the middle of an exec.
+ */
+static bool can_hold(int fd, bool is_library)
+{
+	return local_fs_has_file(fd) && (!is_library || can_look_in_exec());
+}
+
 bool exec_hold_add(const struct exec_hold *h, int fd, bool is_library)
 {
-	/*
-	 * With each question the holder has the file opened: where another machine or program has to
-	 * answer for that, the holder might wait, or be refused. It looks at who opens a library, which may be
-	 * an interpreter that is opened in the middle of an exec.
-	 */
-	if (!local_fs_has_file(fd) || (is_library && !can_look_in_exec()))
+	return can_hold(fd, is_library) && mark(h->fan, fd, is_library);
+}
+
+static bool send_file(const struct exec_hold *h, int fd, int answer, bool is_library)
+{
+	struct word word = { .kind = WORD_FILE,
+			     .purpose = is_library ? EXEC_HOLD_LOADS : EXEC_HOLD_EXECUTES };
+	const int fds[FILE_FDS] = { fd, answer };
+	union word_room room = { .head = { .cmsg_len = CMSG_LEN(sizeof(fds)),
+					   .cmsg_level = SOL_SOCKET,
+					   .cmsg_type = SCM_RIGHTS } };
+	struct iovec text = { .iov_base = &word, .iov_len = sizeof(word) };
+	struct msghdr message = { .msg_iov = &text,
+				  .msg_iovlen = 1,
+				  .msg_control = room.bytes,
+				  .msg_controllen = sizeof(room) };
+
+	memcpy(CMSG_DATA(&room.head), fds, sizeof(fds));
+	return sendmsg(h->word, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(word);
+}
+
+bool exec_hold_add_more(const struct exec_hold *h, int fd, bool is_library)
+{
+	struct pollfd answer = { .events = POLLIN };
+	bool is_held = false;
+	int ends[2];
+	char byte;
+
+	if (!can_hold(fd, is_library) || pipe2(ends, O_CLOEXEC) < 0)
 		return false;
-	return fanotify_mark(h->fan, FAN_MARK_ADD,
-			     is_library ? FAN_OPEN_PERM : FAN_OPEN_EXEC_PERM, fd, NULL) == 0;
+	answer.fd = ends[0];
+	if (send_file(h, fd, ends[1], is_library)) {
+		(void)close(ends[1]);
+		ends[1] = -1;
+		is_held =
+			poll(&answer, 1, EXEC_HOLD_ADD_MS) == 1 && read(ends[0], &byte, 1) == 1;
+	}
+	(void)close(ends[0]);
+	if (ends[1] >= 0)
+		(void)close(ends[1]);
+	return is_held;
 }
 
 /* Two words for each that is held, and those that are not held: though nobody reads them for a while. */

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import shutil
 import signal
 import socket
 import subprocess
@@ -257,6 +258,18 @@ def check_kept(target):
     expect(kept_files(), [], "files behind the end")
 
 
+def check_short_programs():
+    """Of a program that is executed at once, behind --add, the first call is told; though the session began without any file."""
+    trace = Trace()
+    for i in range(10):
+        shutil.copy(os.path.join(FIXTURES, "hello"), f"hello{i}")
+        ask("--add", f"p:h{i} ./hello{i}:greet")
+        subprocess.run([f"./hello{i}"], input="\n", stdout=subprocess.DEVNULL, text=True, timeout=WAIT, check=True)
+    ask("--end")
+    trace.wait()
+    expect(re.findall(r": (h\d): ", read("out.txt")), [f"h{i}" for i in range(10)], "programs")
+
+
 def check_killed(target):
     """Its name is free again. And a trace without a name is found by its process id."""
     trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64")
@@ -284,6 +297,7 @@ def main():
     for check in (check_changes, check_refusals, check_detached, check_kept, check_killed):
         check(target)
     target.end()
+    check_short_programs()
 
 
 main()
