@@ -28,13 +28,13 @@
 static struct exec_hold *hold;
 static char program[TEMP_LEN];
 
-/* A program that nobody else executes is held. */
-static int begin(void **state)
+/* A program that nobody else executes is held: from the start, or once the holder is there. */
+static int begin_by(bool (*add)(const struct exec_hold *hold, int fd, bool is_library),
+		    bool is_late)
 {
 	char command[128];
 	int fd;
 
-	(void)state;
 	temp_file(program);
 	(void)snprintf(command, sizeof(command), "cp /bin/true %s && chmod 755 %s", program,
 		       program);
@@ -44,13 +44,29 @@ static int begin(void **state)
 		return 0;
 	fd = open(program, O_RDONLY | O_CLOEXEC);
 	assert_true(fd >= 0);
-	if (!exec_hold_add(hold, fd, false)) {
+	if (is_late)
+		assert_true(exec_hold_begin(hold));
+	if (!add(hold, fd, false)) {
+		if (is_late)
+			exec_hold_end(hold);
 		exec_hold_free(hold);
 		hold = NULL;
 	}
 	close(fd);
-	assert_true(!hold || exec_hold_begin(hold));
+	assert_true(!hold || is_late || exec_hold_begin(hold));
 	return 0;
+}
+
+static int begin(void **state)
+{
+	(void)state;
+	return begin_by(exec_hold_add, false);
+}
+
+static int begin_late(void **state)
+{
+	(void)state;
+	return begin_by(exec_hold_add_more, true);
 }
 
 static int end(void **state)
@@ -166,6 +182,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(is_held_while_the_tracer_sleeps, begin, end),
 		cmocka_unit_test_setup_teardown(is_told_of_when_it_goes_on, begin, end),
+		cmocka_unit_test_setup_teardown(is_held_while_the_tracer_sleeps, begin_late,
+						end),
 	};
 
 	return cmocka_run_group_tests_name("exec_hold", tests, NULL, NULL);
