@@ -339,7 +339,7 @@ static void test_registers(void **state)
 {
 	static const char *const none[] = { "w0", "fp", "x31", "x00",   "x01", "xzr", "X0",
 					    "",   "x",  "v0",  "pstat", "x-1", "x1a" };
-	char name[8];
+	char name[16];
 
 	(void)state;
 	for (int i = 0; i < 31; i++) {

@@ -150,7 +150,7 @@ static size_t open_files(void)
 static void opens_files_when_they_are_due(void **state)
 {
 	const char *paths[N_FILES];
-	char names[N_FILES][8];
+	char names[N_FILES][16];
 	struct recording_merge *merge;
 	size_t before, most = 0;
 
