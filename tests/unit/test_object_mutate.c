@@ -31,6 +31,23 @@
 #include "tests/unit/fixture_file.h"
 #include "tests/unit/run_next.h"
 
+/* A sanitized test is slower by itself, and the plain one tries all of it. */
+#ifdef __SANITIZE_ADDRESS__
+#define FEWER 3
+#else
+#define FEWER 1
+#endif
+
+static unsigned fewer(unsigned n)
+{
+	return run_rounds(n) / FEWER;
+}
+
+static unsigned step(unsigned n)
+{
+	return run_step(n) * FEWER;
+}
+
 /* What became of the copies of one patient. */
 static struct {
 	size_t n_read, n_refused, n_cut_short;
@@ -138,7 +155,7 @@ static void test_cut(void **state)
 
 	(void)state;
 	for (size_t len = p.len - 1; len > 0; len -= less < len ? less : len, n++) {
-		less = run_step(len > 200 ? (unsigned)(len / 190) : 1);
+		less = step(len > 200 ? (unsigned)(len / 190) : 1);
 		assert_int_equal(ftruncate(p.fd, (off_t)len), 0);
 		examine(&p);
 	}
@@ -155,7 +172,7 @@ static void test_cut_bash(void **state)
 
 	(void)state;
 	for (size_t len = p.len - 1; len > 0; len -= less < len ? less : len, n++) {
-		less = run_step((unsigned)(len / 50) + 1);
+		less = step((unsigned)(len / 50) + 1);
 		assert_int_equal(ftruncate(p.fd, (off_t)len), 0);
 		examine(&p);
 	}
@@ -169,7 +186,7 @@ static void test_cut_while_open(void **state)
 	struct patient p = admit("/bin/bash");
 
 	(void)state;
-	for (size_t len = 64; len < p.len; len += run_step((unsigned)(p.len / 20))) {
+	for (size_t len = 64; len < p.len; len += step((unsigned)(p.len / 20))) {
 		struct object *object = NULL;
 		struct ubp_err err;
 
@@ -197,12 +214,12 @@ static void test_headers(void **state)
 	sections = ehdr.e_shoff;
 	assert_true(head_end < sections && sections < p.len);
 	for (size_t i = 0; i < sizeof(bytes); i++) {
-		for (size_t at = 4 + i % run_step(1); at < head_end; at += run_step(1))
+		for (size_t at = 4 + i % step(1); at < head_end; at += step(1))
 			damage_byte(&p, at, bytes[i]);
-		for (size_t at = sections; at < p.len; at += run_step(3))
+		for (size_t at = sections; at < p.len; at += step(3))
 			damage_byte(&p, at + i % 3 < p.len ? at + i % 3 : at, bytes[i]);
 	}
-	assert_true(tally.n_read > run_rounds(100) && tally.n_refused > run_rounds(100));
+	assert_true(tally.n_read > fewer(100) && tally.n_refused > fewer(100));
 	patient_discharge(&p);
 }
 
@@ -212,7 +229,7 @@ static void flip(const char *path, size_t from, size_t to, unsigned n)
 	uint64_t seed = 0x9e3779b97f4a7c15u + from;
 	struct patient p = admit(path);
 
-	n = run_rounds(n);
+	n = fewer(n);
 	to = to && to < p.len ? to : p.len;
 	for (unsigned i = 0; i < n; i++) {
 		size_t at[4];
@@ -259,7 +276,7 @@ static void test_large_numbers(void **state)
 	(void)state;
 	memcpy(&ehdr, p.bytes, sizeof(ehdr));
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++)
-		for (size_t at = 24; at + 8 <= p.len; at += run_step(8)) {
+		for (size_t at = 24; at + 8 <= p.len; at += step(8)) {
 			if (at >= ehdr.e_phoff + (size_t)ehdr.e_phnum * ehdr.e_phentsize &&
 			    at < ehdr.e_shoff)
 				at = ehdr.e_shoff & ~(size_t)7;
@@ -267,7 +284,7 @@ static void test_large_numbers(void **state)
 			examine(&p);
 			assert_int_equal(pwrite(p.fd, p.bytes + at, 8, (off_t)at), 8);
 		}
-	assert_true(tally.n_refused > run_rounds(50));
+	assert_true(tally.n_refused > fewer(50));
 	patient_discharge(&p);
 }
 
