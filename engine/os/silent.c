@@ -51,7 +51,7 @@ const char *silent_text(enum silent_why why)
 		[SILENT_UFFD] = "a page is for a userfaultfd to fill",
 		[SILENT_STUCK] = "memory did not answer in time",
 		[SILENT_NO_HELP] = ("too many reads wait for an answer already, or no more "
-				    "process can be begun"),
+				    "process or descriptor can be had"),
 		[SILENT_STRANGER] = "a stranger's process",
 		[SILENT_SERVED] = "a FUSE file system is mounted",
 	};

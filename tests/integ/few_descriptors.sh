@@ -19,7 +19,7 @@ few() {
 	fi
 	n_short=$((n_short + 1))
 	# With even fewer the loader cannot load it.
-	grep -qE 'Too many open files|loading shared libraries' err.txt ||
+	grep -qE 'Too many open files|no more process or descriptor can be had|loading shared libraries' err.txt ||
 		fail "uprobe $*: with $n descriptors, status $rc, does not tell the cause"
 	! grep -qE 'no program|no process|No such' err.txt || fail "uprobe $*: with $n descriptors, a false cause"
 }
