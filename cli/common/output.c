@@ -281,8 +281,18 @@ int output_wait(struct output *out)
 
 int output_finish(struct output *out)
 {
+	size_t left;
+
 	(void)output_flush(out);
+	left = output_pending(out);
 	output_close(out);
+	if (left) {
+		char text[PATH_MAX + 80];
+
+		(void)snprintf(text, sizeof(text), "%s: nobody reads it: %zu bytes are lost",
+			       out->name, left);
+		cli_warn(NULL, text);
+	}
 	if (!out->error || reader_has_gone(out))
 		return CLI_OK;
 	return cli_error("%s: %s", out->name, strerror(out->error));

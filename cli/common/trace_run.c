@@ -240,8 +240,7 @@ static void wait_for_something(struct run *run, int fd, int timeout_ms)
 		{ .fd = prometheus_fd(&run->hosts.prometheus), .events = POLLIN },
 		{ .fd = otlp_fd(&run->hosts.otlp), .events = POLLIN },
 		{ .fd = tui_fd(run->tui), .events = POLLIN },
-		{ .fd = fd == ubp_fd(run->session) ? live_serve_fd(run->serve) : -1,
-		  .events = POLLIN },
+		{ .fd = live_serve_fd(run->serve), .events = POLLIN },
 	};
 
 	if (run->out.error)
@@ -336,7 +335,7 @@ static void trace(struct run *run)
 		if (run->reopen && !reopen(run))
 			return;
 		left = time_left_ms(run->deadline_ns);
-		if (left == 0 || ubp_is_done(run->session))
+		if (left == 0 || (ubp_is_done(run->session) && !run->opt->live.keep))
 			return;
 		wait_for_something(run, ubp_fd(run->session),
 				   sooner(hosts, sooner(tally, sooner(delay, left))));
@@ -590,6 +589,7 @@ int trace_run(struct ubp_session *session, const struct trace_options *options)
 	control_close(&run.control);
 	/* Before who asked for the end knows of it. */
 	keep_end(options);
+	detach_end(options);
 	live_serve_close(run.serve);
 	return status;
 }

@@ -18,7 +18,6 @@
 #include "cli/live/detach.h"
 #include "cli/live/obey.h"
 #include "cli/live/place.h"
-#include "engine/base/again.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 
@@ -40,7 +39,8 @@ static void put_definitions(FILE *request, const struct trace_options *o)
 	}
 }
 
-static void put_request(FILE *request, const struct trace_options *o, const char *form)
+static void put_request(FILE *request, const struct trace_options *o, const char *form,
+			const char *folder)
 {
 	static const char *const words[] = {
 		[LIVE_ADD] = "add",         [LIVE_REMOVE] = "remove", [LIVE_ENABLE] = "enable",
@@ -49,17 +49,16 @@ static void put_request(FILE *request, const struct trace_options *o, const char
 		[LIVE_SESSIONS] = "hello",
 	};
 	const char *event = o->live.event ? o->live.event : "";
-	char folder[PATH_MAX];
 
 	put(request, words[o->live.ask]);
 	switch (o->live.ask) {
 	case LIVE_ADD:
-		put(request, getcwd(folder, sizeof(folder)) ? folder : "/");
+		put(request, folder);
 		put(request, form);
 		put_definitions(request, o);
 		break;
 	case LIVE_DUMP:
-		put(request, getcwd(folder, sizeof(folder)) ? folder : "/");
+		put(request, folder);
 		put(request, event);
 		break;
 	case LIVE_REMOVE:
@@ -126,14 +125,33 @@ static bool take_apart(const struct answer *answer, const char *ret_texts[3])
 	return ret_texts[0][0] >= '0' && ret_texts[0][0] <= '9';
 }
 
+/* All of it, and that it is all: 0 or -errno. */
+static int send_all(int fd, const char *request, size_t len)
+{
+	while (len) {
+		ssize_t n = send(fd, request, len, MSG_NOSIGNAL);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		request += n;
+		len -= (size_t)n;
+	}
+	return shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
+}
+
 /* Send @request, and have the answer. 0 or -errno, with a text. */
 static int exchange(int fd, const char *name, const char *request, size_t len,
 		    struct answer *answer, struct ubp_err *err)
 {
-	int rc = again_write(fd, request, len) < 0 || shutdown(fd, SHUT_WR) < 0 ? -errno : 0;
+	int rc = send_all(fd, request, len);
 
 	if (rc == 0)
 		rc = receive(fd, answer);
+	/* It ended before it took all of the request. */
+	if (rc == -EPIPE || rc == -ECONNRESET)
+		return ubp_fail(err, -rc, "session '%s' has ended", name);
 	if (rc == -EAGAIN)
 		return ubp_fail(err, ETIMEDOUT, "session '%s' does not answer", name);
 	return rc < 0 ? ubp_fail(err, -rc, "session '%s': %s", name, strerror(-rc)) : 0;
@@ -161,14 +179,19 @@ static int ask_one(int place, const struct trace_options *o, const char *request
 
 	ubp_err_reset(&err);
 	fd = place_connect(place, name, 0, &err);
-	if (fd < 0)
-		return cli_error_record(&err);
+	if (fd < 0) {
+		status = cli_error_record(&err);
+		/* It has ended by itself, perhaps since something failed. */
+		if (err.code == ENOENT)
+			detach_print_log(place, name);
+		return status;
+	}
 	if (exchange(fd, name, request, len, &answer, &err) < 0)
 		status = cli_error_record(&err);
 	else
 		status = print(&answer, name);
 	if (status == CLI_OK && o->live.ask == LIVE_END)
-		status = detach_print_log(place, name);
+		detach_print_log(place, name);
 	free(answer.text);
 	(void)close(fd);
 	return status;
@@ -209,20 +232,41 @@ static int list_all(int place, const char *request, size_t len)
 	return CLI_OK;
 }
 
+/* The request, to be freed; NULL: said why not. */
+static char *make_request(const struct trace_options *o, const char *form, size_t *ret_len)
+{
+	bool has_paths = o->live.ask == LIVE_ADD || o->live.ask == LIVE_DUMP;
+	char folder[PATH_MAX] = "", *request = NULL;
+	FILE *file;
+
+	if (has_paths && !getcwd(folder, sizeof(folder))) {
+		(void)cli_error("this folder: %s", strerror(errno));
+		return NULL;
+	}
+	file = open_memstream(&request, ret_len);
+	if (file)
+		put_request(file, o, form, folder);
+	if (!file || fclose(file) != 0) {
+		(void)cli_error("out of memory");
+	} else if (*ret_len >= OBEY_BYTES_MAX || o->n_definitions > OBEY_DEFINITIONS_MAX) {
+		(void)cli_error("--add takes %d definitions and %d bytes of them at a time",
+				OBEY_DEFINITIONS_MAX, OBEY_BYTES_MAX);
+	} else {
+		return request;
+	}
+	free(request);
+	return NULL;
+}
+
 int live_ask(const struct trace_options *o, const char *form)
 {
-	char *request = NULL;
 	size_t len = 0;
-	FILE *file = open_memstream(&request, &len);
+	char *request = make_request(o, form, &len);
 	struct ubp_err err;
 	int place, status;
 
-	if (file)
-		put_request(file, o, form);
-	if (!file || fclose(file) != 0) {
-		free(request);
-		return cli_error("out of memory");
-	}
+	if (!request)
+		return CLI_FAILED;
 	ubp_err_reset(&err);
 	place = place_open(false, &err);
 	if (place >= 0)

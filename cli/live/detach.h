@@ -19,7 +19,10 @@ bool detach_begin(const struct trace_options *o, int *ret_status);
 /* All is planted: the parent ends with 0. Messages go to a file beside the session's socket from now on. */
 void detach_done(const struct trace_options *o);
 
-/* What session @name has said since it was let go of, to standard error. CLI_OK. */
-int detach_print_log(int place, const char *name);
+/* Before its name is free again: a file without a message goes. */
+void detach_end(const struct trace_options *o);
+
+/* What session @name has said since it was let go of, to standard error; its file goes. Of one that has ended. */
+void detach_print_log(int place, const char *name);
 
 #endif

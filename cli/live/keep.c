@@ -48,6 +48,11 @@ int keep_prepare(struct trace_options *o)
 			"--keep takes --session: by its name the events are had");
 	if (r->path)
 		return cli_usage_error("--keep records in memory: it excludes --record");
+	if (o->ends.duration || o->ends.count)
+		return cli_usage_error(
+			"what is kept in memory is gone when tracing ends: with %s, -o or "
+			"--record says where events go",
+			o->ends.duration ? "-d" : "-n");
 	if (!o->live.keep)
 		o->live.keep = SIZE_DEFAULT;
 	r->path = path_of_ours;

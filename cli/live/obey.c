@@ -20,6 +20,7 @@
 #include "cli/common/trace_options.h"
 #include "cli/live/keep.h"
 #include "engine/base/err.h"
+#include "engine/base/escape.h"
 #include "engine/base/vec.h"
 #include "engine/ubp_live.h"
 
@@ -74,13 +75,16 @@ static void list_one(struct live_session *live, size_t i, FILE *out)
 {
 	const char *filter = ubp_probe_filter(live->session, i);
 	bool is_out = ubp_probe_state(live->session, i) == UBP_PROBE_TAKEN_OUT;
+	/* As in a message: its strings have any bytes. */
+	char *shown = filter ? escape_line(filter) : NULL;
 
 	(void)fprintf(out, "%-4s %s%s%s\n",
 		      is_out                                   ? "out"
 		      : ubp_probe_is_enabled(live->session, i) ? "on"
 							       : "off",
 		      ubp_probe_listing(live->session, i), filter ? " if " : "",
-		      filter ? filter : "");
+		      shown ? shown : "");
+	free(shown);
 }
 
 /* --- what is done -------------------------------------------------------------------------- */
@@ -205,25 +209,66 @@ static int do_disable(struct live_session *live, const struct words *words, FILE
 	return switch_each(live, words->v[1], false);
 }
 
+static void forget_texts(char **texts, size_t n)
+{
+	for (size_t i = 0; texts && i < n; i++)
+		free(texts[i]);
+	free(texts);
+}
+
+/* Their filters as they are, NULL for none. NULL: out of memory. */
+static char **keep_filters(struct live_session *live, const struct numbers *numbers)
+{
+	char **texts = calloc(numbers->n, sizeof(*texts));
+
+	for (size_t i = 0; texts && i < numbers->n; i++) {
+		const char *filter = ubp_probe_filter(live->session, numbers->v[i]);
+
+		if (!filter)
+			continue;
+		texts[i] = strdup(filter);
+		if (texts[i])
+			continue;
+		forget_texts(texts, i);
+		return NULL;
+	}
+	return texts;
+}
+
+/* All or none. */
+static int set_filters(struct live_session *live, const struct numbers *numbers,
+		       const char *filter)
+{
+	char **before = keep_filters(live, numbers);
+	struct ubp_err err;
+	int status = CLI_OK;
+	size_t n = 0;
+
+	if (!before)
+		return cli_error("out of memory");
+	ubp_err_reset(&err);
+	while (n < numbers->n &&
+	       ubp_probe_set_filter(live->session, numbers->v[n], filter, &err) == 0)
+		n++;
+	if (n < numbers->n)
+		status = cli_error_record(&err);
+	while (status != CLI_OK && n--)
+		if (ubp_probe_set_filter(live->session, numbers->v[n], before[n], &err) < 0)
+			(void)cli_error_record(&err);
+	forget_texts(before, numbers->n);
+	return status;
+}
+
 static int do_filter(struct live_session *live, const struct words *words, FILE *out)
 {
 	const char *filter = strcmp(words->v[2], "0") == 0 ? NULL : words->v[2];
 	struct numbers numbers;
-	struct ubp_err err;
-	size_t n = 0;
 	int status = find(live, words->v[1], &numbers);
 
 	(void)out;
 	if (status != CLI_OK)
 		return status;
-	ubp_err_reset(&err);
-	while (n < numbers.n &&
-	       ubp_probe_set_filter(live->session, numbers.v[n], filter, &err) == 0)
-		n++;
-	if (n < numbers.n)
-		status = cli_error_record(&err);
-	if (n && n < numbers.n)
-		(void)cli_error("%zu of %zu probes have the new filter", n, numbers.n);
+	status = set_filters(live, &numbers, filter);
 	free(numbers.v);
 	return status;
 }

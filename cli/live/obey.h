@@ -24,7 +24,9 @@
 struct trace_options;
 struct ubp_session;
 
-#define OBEY_LAST "."
+#define OBEY_LAST            "."
+#define OBEY_BYTES_MAX       (1 << 20)
+#define OBEY_DEFINITIONS_MAX 2000
 
 struct live_session {
 	struct ubp_session *session;

@@ -116,8 +116,12 @@ int live_check(struct trace_options *o)
 		live->ask = live->ask ? live->ask : LIVE_SESSIONS;
 	else if (!live->ask)
 		live->ask = asked_by_others(o);
+	if (!live->ask && live->session && o->lists.is_list)
+		return cli_usage_error("-l lists the probes of --session, and takes nothing then");
 	if (!live->ask)
 		return check_begin(o);
+	if (live->filter && live->ask != LIVE_FILTER)
+		return cli_usage_error("a filter comes after the definition it is for");
 	takes_words = live->ask == LIVE_ADD || live->ask == LIVE_FILTER;
 	if (!live->session != (live->ask == LIVE_SESSIONS))
 		return cli_usage_error(

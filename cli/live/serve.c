@@ -18,7 +18,6 @@
 #include "engine/base/err.h"
 
 #define CLIENTS_MAX 16
-#define REQUEST_MAX (1 << 20)
 
 struct client {
 	int fd; /* -1: there is none */
@@ -139,7 +138,7 @@ static enum heard read_more(struct client *client)
 
 		if (client->n_request == client->cap) {
 			size_t cap = client->cap ? 2 * client->cap : 4096;
-			char *more = cap <= REQUEST_MAX ? realloc(client->request, cap) : NULL;
+			char *more = cap <= OBEY_BYTES_MAX ? realloc(client->request, cap) : NULL;
 
 			if (!more)
 				return HEARD_TOO_MUCH;

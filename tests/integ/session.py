@@ -2,6 +2,7 @@
 # Copyright the ubp authors
 """--session: a trace that others change while it runs. Each hit that had to be told is, and no other; what is asked in vain says so, and changes nothing."""
 
+import fcntl
 import os
 import pty
 import re
@@ -125,11 +126,19 @@ def check_refusals(target):
                        (["--add", CALLED, "--filter", "b == 1"], "b"),
                        (["--remove", "nobody"], "error: there is no event 'nobody'"),
                        (["--disable", "nobody"], "error: there is no event 'nobody'"),
-                       (["--filter", "a ==", "first"], "error")):
+                       (["--filter", "a ==", "first"], "error"),
+                       (["--add", "p:s/many " + "x" * 100000] * 11, "error: --add takes 2000 definitions and 1048576 bytes"),
+                       (["--add", CALLED] * 2001, "error: --add takes 2000 definitions and 1048576 bytes")):
         out, err = ask(*args, status=1)
         if out or said not in err or not err.startswith("uprobe: error: "):
             fail(f"{args}: {out}{err}")
         expect(ask("-l")[0], before, f"the list behind {args}")
+    for args, said in ((["--filter", "a == 1", "--add", CALLED], "a filter comes after the definition"), (["-l", TARGET], "takes nothing then")):
+        _, err = ask(*args, status=2)
+        if said not in err:
+            fail(f"{args}: {err}")
+    check_many_filters()
+    check_gone_folder()
     caret = ask("--add", f"p:{TARGET}:called %nothing", status=1)[1].split("\n")
     if len(caret) != 4 or caret[2].strip() != "^":
         fail(f"no caret: {caret}")
@@ -147,6 +156,30 @@ def check_refusals(target):
     expect(values(), [7], "events")
     _, err = ask("-l", status=1)
     expect(err, f"uprobe: error: there is no session '{NAME}'\n", "a list of one that has ended")
+
+
+def check_many_filters():
+    """One of them has no such field: all keep theirs. And what a filter has does not reach a terminal."""
+    ask("--add", f"p:s/none {TARGET}:called", "--filter", 'comm != "\x1b[31m"')
+    ask("--filter", "a > 0", "first")
+    before = ask("-l")[0]
+    if 'if comm != "\\033[31m"' not in before or "\x1b" in before:
+        fail(f"a filter is listed as {before!r}")
+    _, err = ask("--filter", "a > 5", "*", status=1)
+    if "Field not found" not in err:
+        fail(f"a filter for one of two: {err}")
+    expect(ask("-l")[0], before, "the list behind a filter for one of two")
+    ask("--filter", "0", "first")
+    ask("--remove", "none")
+
+
+def check_gone_folder():
+    """What is relative to a folder that is gone is not sought elsewhere."""
+    os.mkdir("gone")
+    done = subprocess.run(["sh", "-c", 'cd gone && rmdir ../gone && exec "$@"', "sh", UPROBE, "--session", NAME, "--add", f"p:s/gone .{TARGET}:called"],
+                          capture_output=True, text=True, timeout=WAIT, check=False)
+    if done.returncode != 1 or "error: this folder: " not in done.stderr:
+        fail(f"from a folder that is gone: {done.returncode} {done.stdout}{done.stderr}")
 
 
 def rude(said, ends):
@@ -212,6 +245,61 @@ def check_detached(target):
     status, said = begin_detached("-o", "file.txt", "-e", f"p:d/called {TARGET}:nowhere")
     if status != 1 or "nowhere" not in said:
         fail(f"a failed start: {status} {said}")
+    check_inherited()
+    check_ended_by_itself(target)
+    check_no_reader(target)
+
+
+def check_inherited():
+    """A lock that who called has is not held by what goes on."""
+    lock = os.open("lock", os.O_RDWR | os.O_CREAT)
+    fcntl.flock(lock, fcntl.LOCK_EX)
+    subprocess.run([UPROBE, "--session", NAME, "--detach", "-o", "file.txt"], pass_fds=[lock], timeout=WAIT, check=True)
+    os.close(lock)
+    lock = os.open("lock", os.O_RDWR)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        fail("one that is detached holds a lock of who called")
+    os.close(lock)
+    ask("--end")
+
+
+def check_no_reader(target):
+    """Nobody reads what is written: all is answered, also behind --end; a second one ends the wait."""
+    os.mkfifo("pipe")
+    reader = os.open("pipe", os.O_RDONLY | os.O_NONBLOCK)
+    expect(begin_detached("-o", "pipe", "-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--detach")
+    target.call(20000, 0)
+    ask("--disable")
+    first = subprocess.Popen([UPROBE, "--session", NAME, "--end"], stderr=subprocess.PIPE, text=True)
+    wait_until_it_waits(first)
+    if not re.search(rf"^{NAME}: uprobe", sessions(), re.M):
+        fail(f"it is not listed: {sessions()}")
+    _, err = ask("--end")
+    err += first.communicate(timeout=WAIT)[1]
+    if first.returncode or not re.fullmatch(r"uprobe: warning: pipe: nobody reads it: \d+ bytes are lost\n", err):
+        fail(f"--end of one that nobody reads: {first.returncode} {err}")
+    os.close(reader)
+
+
+def pid_of_session():
+    return int(re.search(rf"^{NAME}: uprobe (\d+)", sessions(), re.M).group(1))
+
+
+def check_ended_by_itself(target):
+    """What it had to say is told to the next who asks, and nothing is left."""
+    log = f"{PLACE}/.{NAME}.log"
+    for full, said in ((False, ""), (True, "uprobe: error: /dev/full: No space left on device\n")):
+        args = ["-o", "/dev/full"] if full else ["-o", "file.txt", "-n", "1"]
+        expect(begin_detached(*args, "-p", str(target.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--detach")
+        pidfd = os.pidfd_open(pid_of_session())
+        target.call(1, 1)
+        select.select([pidfd], [], [], WAIT)
+        os.close(pidfd)
+        expect(os.path.exists(log), full, "there is a file of messages")
+        expect(ask("-l", status=1)[1], f"uprobe: error: there is no session '{NAME}'\n" + said, "what is told of one that has ended")
+        expect(os.path.exists(log), False, "there is a file of messages that were told")
 
 
 def dumped(path):
@@ -238,7 +326,7 @@ def check_kept(target):
     expect(second[-1000:], list(range(1000, 2000)), "the second dump")
     _, err = ask("--dump", "second.ubp", status=1)
     expect(err, "uprobe: error: second.ubp: File exists\n", "a file that is there")
-    pid = int(re.search(rf"^{NAME}: uprobe (\d+)", sessions(), re.M).group(1))
+    pid = pid_of_session()
     pidfd = os.pidfd_open(pid)
     os.kill(pid, signal.SIGKILL)
     select.select([pidfd], [], [], WAIT)
@@ -256,6 +344,17 @@ def check_kept(target):
         fail(f"of 1200000 {len(got)} are there, from {got[0]} to {got[-1]}")
     ask("--end")
     expect(kept_files(), [], "files behind the end")
+    # Of a program that has ended, perhaps by a crash.
+    short = Target()
+    expect(begin_detached("-p", str(short.p.pid), "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--detach")
+    short.call(10, 0)
+    short.end()
+    expect(dumped("ended.ubp"), list(range(10)), "a dump behind the program's end")
+    ask("--end")
+    for arg in (["-d", "1"], ["-n", "1"]):
+        status, said = begin_detached(*arg, "-p", str(target.p.pid))
+        if status != 2 or "is gone when tracing ends" not in said:
+            fail(f"{arg} and nowhere to write to: {status} {said}")
 
 
 def check_short_programs():
@@ -270,11 +369,31 @@ def check_short_programs():
     expect(re.findall(r": (h\d): ", read("out.txt")), [f"h{i}" for i in range(10)], "programs")
 
 
+def wait_until_it_waits(client):
+    """For its session, in a read of an answer or a write of a request that the socket has no room for."""
+    waits = re.compile(r"unix_stream_|sock_alloc_send|sock_wait_for_wmem")
+    for _ in range(100 * WAIT):
+        if waits.search(read(f"/proc/{client.pid}/wchan")):
+            return
+        if client.poll() is not None:
+            break
+        select.select([], [], [], 0.01)
+    fail(f"a client does not wait: {client.poll()} {read(f'/proc/{client.pid}/wchan')}")
+
+
 def check_killed(target):
     """Its name is free again. And a trace without a name is found by its process id."""
     trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64")
+    # Who waits for an answer then is told, also in the middle of a request.
+    trace.p.send_signal(signal.SIGSTOP)
+    waiting = [subprocess.Popen([UPROBE, "--session", NAME, *args], stderr=subprocess.PIPE, text=True)
+               for args in (["-l"], ["--end"], ["--add", "p:" + "x" * 100000] * 6)]
+    for p in waiting:
+        wait_until_it_waits(p)
     trace.p.kill()
     trace.wait(-signal.SIGKILL)
+    for p in waiting:
+        expect((p.communicate(timeout=WAIT)[1], p.returncode), (f"uprobe: error: session '{NAME}' has ended\n", 1), "one that waits")
     _, err = ask("-l", status=1)
     expect(err, f"uprobe: error: there is no session '{NAME}'\n", "a list of one that was killed")
     trace = Trace("-p", str(target.p.pid), "-e", f"p:k/called {TARGET}:called a={ARG}:s64")
