@@ -6,9 +6,11 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -81,7 +83,7 @@ static int wait_for_child(pid_t pid, int fd)
 bool detach_begin(const struct trace_options *o, int *ret_status)
 {
 	int ends[2];
-	pid_t pid;
+	pid_t caller, pid;
 
 	*ret_status = CLI_OK;
 	if (!o->live.detach)
@@ -90,8 +92,13 @@ bool detach_begin(const struct trace_options *o, int *ret_status)
 		*ret_status = cli_error("--detach: %s", strerror(errno));
 		return true;
 	}
+	caller = getpid();
 	pid = fork();
 	if (pid == 0) {
+		/* Who is killed meanwhile, by timeout(1) say, wants nothing to go on. */
+		(void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != caller)
+			_exit(CLI_FAILED);
 		(void)close(ends[0]);
 		parent = ends[1];
 		find_inherited();
@@ -132,6 +139,7 @@ void detach_done(const struct trace_options *o)
 
 	if (parent < 0)
 		return;
+	(void)prctl(PR_SET_PDEATHSIG, 0);
 	(void)setsid();
 	null = open("/dev/null", O_RDWR | O_CLOEXEC);
 	log = open_log(o->live.session);

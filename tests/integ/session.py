@@ -245,9 +245,27 @@ def check_detached(target):
     status, said = begin_detached("-o", "file.txt", "-e", f"p:d/called {TARGET}:nowhere")
     if status != 1 or "nowhere" not in said:
         fail(f"a failed start: {status} {said}")
+    check_cancelled()
     check_inherited()
     check_ended_by_itself(target)
     check_no_reader(target)
+
+
+def check_cancelled():
+    """Who waits for it is killed, before all is planted: nothing goes on."""
+    os.mkfifo("definitions")
+    starts = subprocess.Popen([UPROBE, "--session", NAME, "--detach", "-o", "file.txt", "-f", "definitions"])
+    definitions = os.open("definitions", os.O_WRONLY)
+    starts.terminate()
+    starts.wait(timeout=WAIT)
+    # It reads no more.
+    poll = select.poll()
+    poll.register(definitions, 0)
+    if not poll.poll(1000 * WAIT):
+        fail("a start that was killed goes on")
+    os.close(definitions)
+    if re.search(rf"^{NAME}:", sessions(), re.M):
+        fail("a start that was killed has a session")
 
 
 def check_inherited():
