@@ -122,6 +122,11 @@ const char *ubp_probe_path(const struct ubp_session *session, size_t i);
 bool ubp_probe_is_return(const struct ubp_session *session, size_t i);
 const char *ubp_probe_format(struct ubp_session *session, size_t i);
 /*
+ * Which argument of probe @i has this name: what ubp_event_arg() takes for its events, so it is asked once, not for each event. It stays
+ * when the probe gets another filter. Errors: -ENOENT: none has it, or there is no such probe; -EINVAL: @name is NULL.
+ */
+int ubp_probe_arg_index(const struct ubp_session *session, size_t i, const char *name);
+/*
  * The same definition as a kernel takes it: one line, without symbols, variables or extensions. NULL:
  * no kernel takes it; *ret_why then says what for. Both belong to the session.
  */
@@ -178,6 +183,18 @@ bool ubp_probe_is_enabled(const struct ubp_session *session, size_t i);
 /* Becomes readable when ubp_dispatch() has something to do or ubp_is_done()
  * has become true. */
 int ubp_fd(const struct ubp_session *session);
+
+/*
+ * How soon that is behind a hit: a caller who dispatches whenever ubp_fd() is readable is handed each event @max_ns after it was recorded, at
+ * the latest. What a breakpoint records is told at once. What a jump records is not: it makes no call of the kernel, so a timer
+ * asks for a look at the rings. Without this call looks are 0.1 s apart where little happens, and less where much does; larger values mean
+ * the same. Below 3 ms, with 0, too, they are 0.2 ms apart, and events come some 1.2 ms behind their hits: younger ones
+ * may have to wait for older ones.
+ *
+ * Each look is a call of ubp_dispatch(), whether there was a hit or not, of tens of microseconds: 5 ms cost about 1 % of a CPU, 0 some 10 %.
+ * Targets do not notice. Any thread may call this, at any time.
+ */
+void ubp_set_latency(struct ubp_session *session, uint64_t max_ns);
 
 /* Not 0: no more of them, until the next call. This one has been delivered. */
 typedef int ubp_event_fn(void *ctx, const struct ubp_event *event);

@@ -37,6 +37,9 @@
 /* What rings have that is younger waits: their readings of time are not exact. */
 #define MOMENT_NS 1000000
 
+/* Who wants events sooner has what was too young looked at again after REST_LEAST_NS, not SOON_NS. */
+#define AT_ONCE_NS (SOON_NS + MOMENT_NS)
+
 /* A ring that is fuller than this is looked at again without a rest. */
 #define FULL_PERCENT 25
 
@@ -125,10 +128,29 @@ static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 	return 1;
 }
 
-/* Look again after this long, unless woken before. */
+void ubp_set_latency(struct ubp_session *s, uint64_t max_ns)
+{
+	/* 0 is what a session begins with: no limit but REST_MAX_NS. */
+	__atomic_store_n(&s->out.latency_ns, max_ns ? max_ns : 1, __ATOMIC_RELAXED);
+	/* The timer may be set for later: the next dispatch sets it anew. */
+	session_news(s);
+}
+
+/* No rest is longer. */
+static long most_rest(const struct ubp_session *s)
+{
+	uint64_t ns = __atomic_load_n(&s->out.latency_ns, __ATOMIC_RELAXED);
+
+	if (!ns || ns > REST_MAX_NS)
+		return REST_MAX_NS;
+	return ns < AT_ONCE_NS ? REST_LEAST_NS : (long)ns;
+}
+
+/* Look again after this long, or what ubp_set_latency() says, unless woken before. */
 static bool set_timer(struct ubp_session *s, long ns)
 {
-	struct itimerspec moment = { .it_value = { .tv_nsec = ns } };
+	long most = most_rest(s);
+	struct itimerspec moment = { .it_value = { .tv_nsec = ns < most ? ns : most } };
 
 	return timerfd_settime(s->out.timer_fd, 0, &moment, NULL) == 0;
 }

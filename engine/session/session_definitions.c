@@ -3,6 +3,9 @@
 
 #include "engine/session/session_definitions.h"
 
+#include <errno.h>
+#include <string.h>
+
 #include "arch/host.h"
 #include "engine/define/definitions.h"
 #include "engine/session/inside.h"
@@ -213,4 +216,24 @@ static const char *is_return(struct definitions *defs, size_t at)
 bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 {
 	return ask(s, i, is_return) != NULL;
+}
+
+int ubp_probe_arg_index(const struct ubp_session *session, size_t i, const char *name)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	const struct spec_probe *spec;
+	struct definitions *defs;
+	int found = -ENOENT;
+	size_t at;
+
+	if (!name)
+		return -EINVAL;
+	pthread_mutex_lock(&s->numbers.lock);
+	defs = maker_of(s, i, &at);
+	spec = defs && at < definitions_n(defs) ? definitions_spec(defs, at) : NULL;
+	for (size_t arg = 0; spec && found < 0 && arg < spec->n_args; arg++)
+		if (strcmp(spec->args[arg].name, name) == 0)
+			found = (int)arg;
+	pthread_mutex_unlock(&s->numbers.lock);
+	return found;
 }

@@ -179,6 +179,7 @@ struct session_out {
 	uint64_t ring_lost;  /* records that did not fit in there */
 	uint64_t drained_ns; /* when rings were read last, CLOCK_MONOTONIC */
 	long rest_ns;        /* until rings are looked at again */
+	uint64_t latency_ns; /* ubp_set_latency(); 0: nobody has asked; any thread's, atomic */
 	int poll_fd, news_fd, timer_fd;
 	struct event_texts texts;
 	struct session_counting *counting; /* counting.c; NULL: all hits are events */

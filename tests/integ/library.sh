@@ -52,8 +52,11 @@ if type -P g++ > /dev/null; then
 	programs+=" shared_cxx"
 fi
 for program in $programs; do
-	"./$program" > out.txt 2> err.txt || fail "$program: $(cat err.txt)"
-	[ "$(cat out.txt)" = "all of it holds" ] || fail "$program: $(cat out.txt)"
+	# How soon events come is the same in all builds.
+	[ "$program" != shared_c ] || set -- slow
+	"./$program" "$@" > out.txt 2> err.txt || fail "$program: $(cat err.txt)"
+	[ "$(tail -n 1 out.txt)" = "all of it holds" ] || fail "$program: $(cat out.txt)"
+	set --
 done
 
 made uninstall

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <ubp.h>
 #include <ubp_event.h>
 #include <unistd.h>
@@ -283,6 +284,79 @@ static int check_values(void *ctx, const struct ubp_event *event)
 	return 0;
 }
 
+/* --- how soon they come --------------------------------------------------------------------------- */
+
+static uint64_t now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+#define GAP_NS 200000000 /* between two hits: rings are looked at seldom by then */
+#define HITS   5
+
+struct delays {
+	long n;
+	uint64_t ns[HITS];
+};
+
+static int note_delay(void *ctx, const struct ubp_event *event)
+{
+	struct delays *d = (struct delays *)ctx;
+
+	if (ubp_event_probe(event) == 0 && d->n < HITS)
+		d->ns[d->n++] = now_ns() - ubp_event_time_ns(event);
+	return 0;
+}
+
+static int by_value(const void *a, const void *b)
+{
+	return *(const uint64_t *)a < *(const uint64_t *)b ? -1 : 1;
+}
+
+/* Of hits that are recorded by a jump, far from each other. */
+static uint64_t median_delay(struct ubp_session *s)
+{
+	struct pollfd p = { ubp_fd(s), POLLIN, 0 };
+	struct delays d;
+	struct ubp_err err;
+
+	memset(&d, 0, sizeof(d));
+	for (long want = 0; want < HITS;) {
+		uint64_t until = now_ns() + GAP_NS, now;
+
+		while ((now = now_ns()) < until) {
+			if (poll(&p, 1, (int)((until - now) / 1000000) + 1) == 1)
+				CHECK(ubp_dispatch(s, note_delay, &d, &err) >= 0);
+		}
+		calls(1);
+		for (want++; d.n < want;) {
+			CHECK(poll(&p, 1, 30000) == 1);
+			CHECK(ubp_dispatch(s, note_delay, &d, &err) >= 0);
+		}
+	}
+	qsort(d.ns, HITS, sizeof(d.ns[0]), by_value);
+	return d.ns[HITS / 2];
+}
+
+static void check_latency(void)
+{
+	struct ubp_session *s;
+	uint64_t late, soon;
+
+	start_child();
+	s = started("n=" N_ARG ":s64");
+	late = median_delay(s);
+	ubp_set_latency(s, 0);
+	soon = median_delay(s);
+	printf("%.1f ms, at once %.1f ms\n", (double)late / 1e6, (double)soon / 1e6);
+	CHECK(soon < late / 2);
+	ubp_session_free(s);
+	end_child();
+}
+
 static void check_types(void)
 {
 	struct ubp_session *s;
@@ -293,6 +367,9 @@ static void check_types(void)
 	s = started("n=" N_ARG ":s64 small=+0(" TOLD_ARG "):s8 letter=+1(" TOLD_ARG "):char words=+2(" TOLD_ARG
 		    "):x16[3] real=+8(" TOLD_ARG "):u64 text=+0(+16(" TOLD_ARG ")):string bad=+0(+24(" TOLD_ARG
 		    ")):string");
+	CHECK(ubp_probe_arg_index(s, 0, "n") == 0 && ubp_probe_arg_index(s, 0, "bad") == 6);
+	CHECK(ubp_probe_arg_index(s, 0, "ba") == -ENOENT && ubp_probe_arg_index(s, 1, "n") == -ENOENT);
+	CHECK(ubp_probe_arg_index(s, 0, NULL) == -EINVAL);
 	calls(1);
 	ubp_stop(s);
 	CHECK(ubp_drain(s, check_values, &n, &err) == 1 && n == 1);
@@ -300,8 +377,10 @@ static void check_types(void)
 	end_child();
 }
 
-int main(void)
+/* Any argument: what takes some seconds, too. */
+int main(int argc, char **argv)
 {
+	(void)argv;
 	CHECK(demangle == 1);
 	signal(SIGPIPE, SIG_IGN);
 	check_options();
@@ -309,6 +388,8 @@ int main(void)
 	check_drain();
 	check_ends();
 	check_types();
+	if (argc > 1)
+		check_latency();
 	puts("all of it holds");
 	return 0;
 }
