@@ -74,8 +74,17 @@ struct ubp_event; /* one hit; valid during the callback only: ubp_event.h */
  */
 int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_session,
 		    struct ubp_err *err);
-/* Stops first if need be. NULL is fine. */
+/* Stops first if need be. NULL is fine. In a child of fork(): ubp_session_forget(). */
 void ubp_session_free(struct ubp_session *session);
+
+/*
+ * In a child of fork(), of a session that its parent has started: the child has no tracing thread, and can do nothing else with it. Descriptors by which it might
+ * disturb the parent's are closed, and the child's memory of records is freed; nothing that is shared is touched: the parent's session goes on. What
+ * the tracing thread had at that moment cannot be known from outside: its memory, and a few descriptors for each traced process, stay until
+ * the child ends or executes a program. All descriptors of a session close at that, so such a child, or one that just ends, needs not call this.
+ * In the process that has started the session, or where nobody has, this is ubp_session_free(). NULL is fine.
+ */
+void ubp_session_forget(struct ubp_session *session);
 
 /*
  * Add definitions: before ubp_start(). ubp_add() takes one in the perf-tools

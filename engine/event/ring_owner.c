@@ -48,6 +48,7 @@ static struct ring_owner *map_pages(int fd)
 		munmap(pages, 2 * PAGE);
 		return NULL;
 	}
+	(void)madvise(pages, 2 * PAGE, MADV_DONTFORK);
 	return (struct ring_owner *)pages;
 }
 

@@ -87,6 +87,8 @@ static int map_region(struct ring_space *space, int fd, struct ubp_err *err)
 		  fd, 0);
 	if (at == MAP_FAILED)
 		return ubp_fail_sys(err, "rings: cannot map %zu bytes", space->region_len);
+	/* No child of the host's has it: it could not tell a reader's words from its own. */
+	(void)madvise(at, space->region_len, MADV_DONTFORK);
 	space->region = at;
 	return 0;
 }

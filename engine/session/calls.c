@@ -11,6 +11,7 @@
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/numbers.h"
+#include "engine/session/owner.h"
 #include "engine/session/put_off.h"
 #include "engine/session/take.h"
 #include "engine/session/tell.h"
@@ -52,6 +53,10 @@ bool calls_is_inside(const struct ubp_session *s)
 
 int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err)
 {
+	int rc = owner_check(s, err);
+
+	if (rc < 0)
+		return rc;
 	if (calls_is_inside(s))
 		return ubp_fail(err, EDEADLK,
 				"events are being handed out: this is a callback");

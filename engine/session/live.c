@@ -19,6 +19,7 @@
 #include "engine/session/mail.h"
 #include "engine/session/maker.h"
 #include "engine/session/numbers.h"
+#include "engine/session/owner.h"
 #include "engine/session/session_definitions.h"
 #include "engine/session/tell.h"
 #include "engine/space/uprobe.h"
@@ -86,8 +87,10 @@ int live_send(struct ubp_session *s, const struct mailbox_message *message, unsi
 	      size_t n, uint64_t *ret_ticket, struct ubp_err *err)
 {
 	struct session_asked *asked;
-	int rc;
+	int rc = owner_check(s, err);
 
+	if (rc < 0)
+		return rc;
 	lock(s);
 	/* Whoever looks for the answer finds it here. */
 	asked = asked_of(s, 0);

@@ -27,10 +27,12 @@
 #include "engine/session/calls.h"
 #include "engine/session/counting.h"
 #include "engine/session/heap.h"
+#include "engine/session/limit.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
 #include "engine/session/numbers.h"
 #include "engine/session/options.h"
+#include "engine/session/owner.h"
 #include "engine/session/put_off.h"
 #include "engine/session/record.h"
 #include "engine/session/sample.h"
@@ -167,6 +169,10 @@ void ubp_session_free(struct ubp_session *s)
 {
 	if (!s)
 		return;
+	if (owner_is_other(s)) {
+		ubp_session_forget(s);
+		return;
+	}
 	ubp_stop(s);
 	numbers_free(s);
 	definitions_free(s->defined);
@@ -226,39 +232,14 @@ int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *e
 	return 0;
 }
 
-/*
- * Each traced process costs a descriptor. The soft limit is there for programs
- * that still use select(); ours may be as high as it is allowed to be.
- */
-static void raise_descriptor_limit(struct ubp_session *s)
-{
-	struct rlimit limit;
-
-	if (getrlimit(RLIMIT_NOFILE, &limit) < 0)
-		return;
-	s->command.inherited.nofile = limit;
-	limit.rlim_cur = limit.rlim_max;
-	s->command.limit_raised = s->command.inherited.nofile.rlim_cur != limit.rlim_cur &&
-				  setrlimit(RLIMIT_NOFILE, &limit) == 0;
-}
-
-/* It is the host program's: unless that has set another meanwhile, it gets its own back. */
-static void lower_descriptor_limit(struct ubp_session *s)
-{
-	struct rlimit limit;
-
-	if (s->command.limit_raised && getrlimit(RLIMIT_NOFILE, &limit) == 0 &&
-	    limit.rlim_cur == limit.rlim_max)
-		(void)setrlimit(RLIMIT_NOFILE, &s->command.inherited.nofile);
-	s->command.limit_raised = false;
-}
-
 /* --- starting and stopping ------------------------------------------------------ */
 
 static int start_thread(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc = quiet_thread_create(&s->tracing.id, run_thread, s);
+	int rc;
 
+	s->tracing.owner = getpid();
+	rc = quiet_thread_create(&s->tracing.id, run_thread, s);
 	if (rc)
 		return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 	s->tracing.is_there = s->tracing.was_there = true;
@@ -348,10 +329,10 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	if (s->opt.mode == UBP_MODE_AUTO || s->opt.mode == UBP_MODE_JUMP)
 		definitions_tell_stops(s->defined);
 	definitions_end_adding(s->defined);
-	raise_descriptor_limit(s);
+	descriptor_limit_raise(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {
-		lower_descriptor_limit(s);
+		descriptor_limit_lower(s);
 		return rc;
 	}
 	wait_for_start(s, until);
@@ -366,7 +347,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 		join_thread(s);
 		exec_hold_free(s->newcomer.hold);
 		s->newcomer.hold = NULL;
-		lower_descriptor_limit(s);
+		descriptor_limit_lower(s);
 		return rc;
 	}
 	if (s->command.pid) {
@@ -381,7 +362,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 
 void ubp_stop(struct ubp_session *s)
 {
-	if (!s->tracing.is_there)
+	if (!s->tracing.is_there || owner_is_other(s))
 		return;
 	finder_stop(s->newcomer.finder, &s->count.finder);
 	s->newcomer.finder = NULL;
@@ -391,7 +372,7 @@ void ubp_stop(struct ubp_session *s)
 	newcomers_end(s);
 	exec_hold_free(s->newcomer.hold);
 	s->newcomer.hold = NULL;
-	lower_descriptor_limit(s);
+	descriptor_limit_lower(s);
 }
 
 bool ubp_is_done(const struct ubp_session *session)

@@ -58,6 +58,7 @@ struct session_command {
 struct session_tracing {
 	pthread_t id;
 	pid_t tid;
+	pid_t owner; /* the process that has started it */
 	bool is_there;
 	bool was_there; /* it was started, ever */
 	bool is_ready, start_failed, has_ended;

@@ -7,6 +7,7 @@
  */
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdio.h>
@@ -16,6 +17,7 @@
 #include <time.h>
 #include <ubp.h>
 #include <ubp_event.h>
+#include <ubp_live.h>
 #include <unistd.h>
 
 /* Names that ubp's own code has, too. */
@@ -357,6 +359,79 @@ static void check_latency(void)
 	end_child();
 }
 
+/* --- children of the host's ---------------------------------------------------------------------- */
+
+enum child_does { CHILD_FORGETS, CHILD_FREES, CHILD_ENDS, CHILD_EXECUTES, CHILD_N };
+
+/* Descriptors that a program has which is executed now. */
+static void read_inherited(char *ret_list, size_t size)
+{
+	FILE *f = popen("cd /proc/self/fd && echo *", "r");
+
+	CHECK(f && fgets(ret_list, (int)size, f));
+	pclose(f);
+}
+
+static void be_forked(struct ubp_session *s, enum child_does what)
+{
+	struct ubp_err err;
+	size_t number = 0;
+	int fd = ubp_fd(s);
+	long n = 0;
+
+	if (what == CHILD_EXECUTES)
+		execl("/bin/true", "true", (char *)NULL);
+	if (what == CHILD_ENDS)
+		exit(0);
+	CHECK(ubp_dispatch(s, count, &n, &err) == -ECHILD && strstr(err.text, "child"));
+	CHECK(ubp_drain(s, count, &n, &err) == -ECHILD);
+	CHECK(ubp_probes_remove(s, &number, 1, &err) == -ECHILD);
+	ubp_stop(s);
+	if (what == CHILD_FORGETS)
+		ubp_session_forget(s);
+	else
+		ubp_session_free(s);
+	CHECK(fcntl(fd, F_GETFD) < 0 && errno == EBADF);
+	exit(0);
+}
+
+/* Whatever a child does with what it has of the session, the parent's goes on, while its target is busy. */
+static void check_forks(void)
+{
+	const long at_once = 100000;
+	char before[256], meanwhile[256];
+	struct ubp_session *s;
+	struct ubp_err err;
+	long n = 0;
+
+	start_child();
+	read_inherited(before, sizeof(before));
+	s = started("n=" N_ARG ":s64");
+	read_inherited(meanwhile, sizeof(meanwhile));
+	CHECK(strcmp(before, meanwhile) == 0);
+	for (int what = CHILD_FORGETS; what < CHILD_N; what++) {
+		long told = at_once;
+		int status;
+		pid_t child;
+
+		CHECK(write(asks, &told, sizeof(told)) == (ssize_t)sizeof(told));
+		child = fork();
+		CHECK(child >= 0);
+		if (child == 0)
+			be_forked(s, (enum child_does)what);
+		CHECK(waitpid(child, &status, 0) == child && status == 0);
+		CHECK(read(answers, &told, sizeof(told)) == (ssize_t)sizeof(told));
+		CHECK(ubp_dispatch(s, count, &n, &err) >= 0);
+	}
+	ubp_stop(s);
+	CHECK(ubp_drain(s, count, &n, &err) >= 0);
+	CHECK(n == CHILD_N * at_once);
+	CHECK(!ubp_has_failed(s));
+	ubp_session_forget(s);
+	ubp_session_forget(NULL);
+	end_child();
+}
+
 static void check_types(void)
 {
 	struct ubp_session *s;
@@ -368,7 +443,8 @@ static void check_types(void)
 		    "):x16[3] real=+8(" TOLD_ARG "):u64 text=+0(+16(" TOLD_ARG ")):string bad=+0(+24(" TOLD_ARG
 		    ")):string");
 	CHECK(ubp_probe_arg_index(s, 0, "n") == 0 && ubp_probe_arg_index(s, 0, "bad") == 6);
-	CHECK(ubp_probe_arg_index(s, 0, "ba") == -ENOENT && ubp_probe_arg_index(s, 1, "n") == -ENOENT);
+	CHECK(ubp_probe_arg_index(s, 0, "ba") == -ENOENT &&
+	      ubp_probe_arg_index(s, 1, "n") == -ENOENT);
 	CHECK(ubp_probe_arg_index(s, 0, NULL) == -EINVAL);
 	calls(1);
 	ubp_stop(s);
@@ -388,6 +464,7 @@ int main(int argc, char **argv)
 	check_drain();
 	check_ends();
 	check_types();
+	check_forks();
 	if (argc > 1)
 		check_latency();
 	puts("all of it holds");
