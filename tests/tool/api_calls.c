@@ -169,7 +169,7 @@ static void add(void)
 		(void)is_well("ubp_add_usdt", ubp_add_usdt(session, text, a_filter(), &err));
 	}
 	if (any(20) == 0)
-		opt.size = any(100);
+		opt.size = any(sizeof(opt)); /* more would be read behind it */
 	opt.form = (enum ubp_form)any(any(8) ? 1 : 5);
 	opt.filter = a_filter();
 	opt.disabled = any(4) == 0;
