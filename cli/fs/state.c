@@ -4,22 +4,17 @@
 #include "cli/fs/state.h"
 
 #include <errno.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "cli/common/clock.h"
 #include "cli/common/message.h"
 #include "cli/fs/text.h"
 #include "cli/fs/tracer.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/ubp_event.h"
-
-/* Hits wait about a millisecond in the engine, until it knows that no older ones will come: ubp_dispatch() leaves these out. */
-#define RIPE_NS 3000000
 
 /* The kernel's first two are of its scheduler, which nobody else can ask: nearly the same. */
 const struct state_clock state_clocks[] = {
@@ -163,19 +158,17 @@ void state_dispatch(struct state *state)
 
 void state_sync(struct state *state)
 {
-	uint64_t begun_ns = cli_now_ns();
-
-	while (fs_tracer_fd(state->tracer) >= 0 && cli_now_ns() - begun_ns < RIPE_NS) {
-		state_dispatch(state);
-		(void)poll(NULL, 0, 1);
-	}
-	state_dispatch(state);
+	if (!fs_tracer_sync(state->tracer))
+		disable_all(state);
+	fs_tracer_count(state->tracer);
+	state->news(state->news_ctx);
 }
 
 /* Two instances have the same event, each with a filter of its own: their groups tell them apart. */
 static int want(struct wanted_list *list, const struct instance *instance,
 		const struct event_state *of, const struct probe *probe)
 {
+	struct wanted *wanted = calloc(1, sizeof(*wanted));
 	struct text definition = { 0 };
 	char group[32];
 
@@ -183,17 +176,19 @@ static int want(struct wanted_list *list, const struct instance *instance,
 		       probe->event->group->number);
 	events_definition(probe, group, &definition);
 	text_add(&definition, "", 1);
-	if (definition.is_short || VEC_DOUBLE(list->items, list->n) < 0) {
+	if (!wanted || definition.is_short || VEC_DOUBLE(list->items, list->n) < 0) {
 		text_free(&definition);
+		free(wanted);
 		return -ENOMEM;
 	}
-	list->items[list->n++] = (struct wanted){
+	*wanted = (struct wanted){
 		.probe = probe->number,
 		.instance = instance->number,
 		.definition = definition.data,
 		.filter = of->filter ? strdup(of->filter) : NULL,
 	};
-	return of->filter && !list->items[list->n - 1].filter ? -ENOMEM : 0;
+	list->items[list->n++] = wanted;
+	return of->filter && !wanted->filter ? -ENOMEM : 0;
 }
 
 static int want_all(const struct state *state, struct wanted_list *list)

@@ -4,32 +4,46 @@
 #include "cli/fs/tracer.h"
 
 #include <errno.h>
+#include <poll.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/clock.h"
 #include "cli/common/message.h"
 #include "engine/base/err.h"
+#include "engine/base/vec.h"
 #include "engine/ubp.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_live.h"
 #include "engine/ubp_sink.h"
 #include "engine/ubp_stats.h"
+
+/* Hits wait about a millisecond in the engine, until it knows that no older ones will come: ubp_dispatch() leaves these out. */
+#define RIPE_NS 3000000
 
 struct fs_tracer {
 	struct fs_tracer_ops ops;
 	struct ubp_session *session; /* NULL: nothing is traced */
 	struct ubp_sink *sink;
 	const char *clock;
-	struct wanted_list list; /* the session's probes, in their order */
-	uint64_t *told;          /* of each, hits that were told of */
+	struct wanted_list list; /* what the session has: the cookies of its probes */
 	bool has_failed;
 };
 
+static void free_wanted(struct wanted *wanted)
+{
+	if (!wanted)
+		return;
+	free(wanted->definition);
+	free(wanted->filter);
+	free(wanted);
+}
+
 void wanted_free(struct wanted_list *list)
 {
-	for (size_t i = 0; i < list->n; i++) {
-		free(list->items[i].definition);
-		free(list->items[i].filter);
-	}
+	for (size_t i = 0; i < list->n; i++)
+		free_wanted(list->items[i]);
 	free(list->items);
 	*list = (struct wanted_list){ 0 };
 }
@@ -48,13 +62,13 @@ struct fs_tracer *fs_tracer_new(const struct fs_tracer_ops *ops)
 static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct fs_tracer *tracer = ctx;
-	int i = ubp_event_probe(event);
+	const struct wanted *wanted =
+		ubp_event_probe(event) < 0 ? NULL : ubp_event_cookie(event);
 	size_t len;
 	const char *line = ubp_sink_event(tracer->sink, event, &len);
 
 	if (len)
-		tracer->ops.event(tracer->ops.ctx, i < 0 ? NULL : &tracer->list.items[i], event,
-				  line, len);
+		tracer->ops.event(tracer->ops.ctx, wanted, event, line, len);
 	return 0;
 }
 
@@ -72,43 +86,51 @@ bool fs_tracer_dispatch(struct fs_tracer *tracer)
 	return false;
 }
 
-void fs_tracer_count(struct fs_tracer *tracer)
+bool fs_tracer_sync(struct fs_tracer *tracer)
+{
+	uint64_t begun_ns = cli_now_ns();
+
+	while (tracer->session && cli_now_ns() - begun_ns < RIPE_NS) {
+		if (!fs_tracer_dispatch(tracer))
+			return false;
+		(void)poll(NULL, 0, 1);
+	}
+	return fs_tracer_dispatch(tracer);
+}
+
+static void count(struct fs_tracer *tracer, struct wanted *wanted)
 {
 	struct ubp_probe_stats stats;
 
-	for (size_t i = 0; tracer->session && tracer->told && i < tracer->list.n; i++) {
-		ubp_probe_stats(tracer->session, i, &stats);
-		tracer->ops.hits(tracer->ops.ctx, tracer->list.items[i].probe,
-				 stats.hits - tracer->told[i]);
-		tracer->told[i] = stats.hits;
-	}
+	ubp_probe_stats(tracer->session, wanted->number, &stats);
+	tracer->ops.hits(tracer->ops.ctx, wanted->probe, stats.hits - wanted->told);
+	wanted->told = stats.hits;
 }
 
-/* --- sessions --------------------------------------------------------------- */
-
-static int start(struct fs_tracer *tracer, struct ubp_err *err)
+void fs_tracer_count(struct fs_tracer *tracer)
 {
-	const struct wanted_list *list = &tracer->list;
+	for (size_t i = 0; tracer->session && i < tracer->list.n; i++)
+		count(tracer, tracer->list.items[i]);
+}
+
+/* --- a session -------------------------------------------------------------- */
+
+static int start(struct fs_tracer *tracer, const char *clock, struct ubp_err *err)
+{
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct ubp_sink_options form = { .form = "text", .raw = true };
 	int rc;
 
 	options.strict = true;
 	options.warn = cli_warn;
-	options.clock = tracer->clock;
-	tracer->told = calloc(list->n, sizeof(*tracer->told));
-	if (!tracer->told)
-		return ubp_fail(err, ENOMEM, "out of memory");
+	options.clock = tracer->clock = clock;
 	rc = ubp_session_new(&options, &tracer->session, err);
-	for (size_t i = 0; rc == 0 && i < list->n; i++)
-		rc = ubp_add_events(tracer->session, list->items[i].definition,
-				    strlen(list->items[i].definition), list->items[i].filter,
-				    err);
 	if (rc == 0)
 		rc = ubp_sink_new(tracer->session, &form, &tracer->sink, err);
 	return rc == 0 ? ubp_start(tracer->session, err) : rc;
 }
 
+/* What it had is told. */
 static void stop(struct fs_tracer *tracer)
 {
 	struct ubp_err err;
@@ -121,38 +143,198 @@ static void stop(struct fs_tracer *tracer)
 	}
 	ubp_sink_free(tracer->sink);
 	ubp_session_free(tracer->session);
-	free(tracer->told);
+	wanted_free(&tracer->list);
 	tracer->sink = NULL;
 	tracer->session = NULL;
-	tracer->told = NULL;
+}
+
+/* --- its probes ------------------------------------------------------------- */
+
+static struct wanted *find(const struct wanted_list *list, const struct wanted *like)
+{
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i]->probe == like->probe &&
+		    list->items[i]->instance == like->instance)
+			return list->items[i];
+	return NULL;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return a && b ? strcmp(a, b) == 0 : a == b;
+}
+
+/* A thread that waits in trace_pipe is stopped once it has been given something: the change is done then. */
+static int be_patient(int rc, const struct ubp_err *err)
+{
+	if (rc != -ETIMEDOUT)
+		return rc;
+	cli_warn(NULL, err->text);
+	return 0;
+}
+
+/* The first @n of @new, which have one filter, in one change. Nothing is handed out before they have their cookies. */
+static int add_alike(struct fs_tracer *tracer, struct wanted **new, size_t n,
+		     struct ubp_err *err)
+{
+	struct ubp_probe_options options = UBP_PROBE_OPTIONS_INIT;
+	const char **texts = calloc(n, sizeof(*texts));
+	size_t first = 0;
+	int rc;
+
+	if (!texts || VEC_FIT(tracer->list.items, tracer->list.n + n) < 0) {
+		free(texts);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	for (size_t i = 0; i < n; i++)
+		texts[i] = new[i]->definition;
+	options.form = UBP_FORM_EVENTS;
+	options.filter = new[0]->filter;
+	rc = be_patient(ubp_probes_add(tracer->session, texts, n, &options, &first, NULL, err),
+			err);
+	free(texts);
+	for (size_t i = 0; rc == 0 && i < n; i++) {
+		new[i]->number = first + i;
+		rc = ubp_probe_set_cookie(tracer->session, new[i]->number, new[i], err);
+		tracer->list.items[tracer->list.n++] = new[i];
+		new[i] = NULL;
+	}
+	return rc;
+}
+
+/* The @n of @new: those that have the same filter in one change each. */
+static int add_new(struct fs_tracer *tracer, struct wanted **new, size_t n, struct ubp_err *err)
+{
+	int rc = 0;
+
+	while (rc == 0 && n) {
+		const char *filter = new[0]->filter;
+		size_t n_alike = 0;
+
+		for (size_t i = 0; i < n; i++) {
+			struct wanted *wanted = new[i];
+
+			if (!is_same(wanted->filter, filter))
+				continue;
+			new[i] = new[n_alike];
+			new[n_alike++] = wanted;
+		}
+		rc = add_alike(tracer, new, n_alike, err);
+		new += n_alike;
+		n -= n_alike;
+	}
+	return rc;
+}
+
+/* What has been recorded of @wanted is all that will be. */
+static void switch_off(struct fs_tracer *tracer, struct wanted *wanted)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	wanted->is_off = ubp_probe_enable(tracer->session, wanted->number, false, &err) == 0;
+}
+
+/* Those that go, in one change; what they have recorded is told first. Where that fails they stay until the next change, switched off. */
+static void remove_going(struct fs_tracer *tracer)
+{
+	struct wanted_list *list = &tracer->list;
+	size_t *numbers = calloc(list->n + 1, sizeof(*numbers)), n = 0, kept = 0;
+	struct ubp_err err;
+	int rc;
+
+	for (size_t i = 0; i < list->n; i++) {
+		if (!list->items[i]->goes)
+			continue;
+		switch_off(tracer, list->items[i]);
+		if (numbers)
+			numbers[n++] = list->items[i]->number;
+	}
+	if (!n) {
+		free(numbers);
+		return;
+	}
+	(void)fs_tracer_sync(tracer);
+	fs_tracer_count(tracer);
+	ubp_err_reset(&err);
+	rc = be_patient(ubp_probes_remove(tracer->session, numbers, n, &err), &err);
+	free(numbers);
+	if (rc < 0)
+		(void)cli_error_record(&err);
+	for (size_t i = 0; i < list->n; i++)
+		if (rc == 0 && list->items[i]->goes)
+			free_wanted(list->items[i]);
+		else
+			list->items[kept++] = list->items[i];
+	list->n = kept;
+}
+
+/* @has is there, and may have been left switched off. It gets the filter of @wanted. */
+static int keep(struct fs_tracer *tracer, struct wanted *has, struct wanted *wanted,
+		struct ubp_err *err)
+{
+	char *filter = has->filter;
+	int rc = 0;
+
+	if (!is_same(filter, wanted->filter)) {
+		rc = be_patient(
+			ubp_probe_set_filter(tracer->session, has->number, wanted->filter, err),
+			err);
+		if (rc < 0)
+			return rc;
+		has->filter = wanted->filter;
+		wanted->filter = filter;
+	}
+	if (has->is_off)
+		rc = ubp_probe_enable(tracer->session, has->number, true, err);
+	has->is_off = rc < 0;
+	return rc;
+}
+
+/* Those of @list that become the tracer's are NULL there then. */
+static int change(struct fs_tracer *tracer, struct wanted_list *list, struct ubp_err *err)
+{
+	size_t n_before = tracer->list.n, n_kept = 0;
+	int rc = 0;
+
+	for (size_t i = 0; i < n_before; i++)
+		tracer->list.items[i]->goes = !find(list, tracer->list.items[i]);
+	for (size_t i = 0; rc == 0 && i < list->n; i++) {
+		struct wanted *wanted = list->items[i], *has = find(&tracer->list, wanted);
+
+		if (!has)
+			continue;
+		/* New ones are behind it. */
+		list->items[i] = list->items[n_kept];
+		list->items[n_kept++] = wanted;
+		rc = keep(tracer, has, wanted, err);
+	}
+	if (rc == 0)
+		rc = add_new(tracer, list->items + n_kept, list->n - n_kept, err);
+	for (size_t i = 0; rc < 0 && i < tracer->list.n; i++)
+		tracer->list.items[i]->goes = i >= n_before;
+	remove_going(tracer);
+	return rc;
 }
 
 int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
 		  struct ubp_err *err)
 {
-	struct wanted_list before = tracer->list;
-	const char *clock_before = tracer->clock;
-	struct ubp_err again;
-	int rc;
+	bool had_some = tracer->list.n;
+	int rc = 0;
 
-	stop(tracer);
 	tracer->has_failed = false;
-	tracer->list = *list;
-	tracer->clock = clock;
-	rc = list->n ? start(tracer, err) : 0;
-	if (rc == 0) {
-		wanted_free(&before);
-		*list = (struct wanted_list){ 0 };
-		return 0;
-	}
-	stop(tracer);
-	tracer->list = before;
-	tracer->clock = clock_before;
-	ubp_err_reset(&again);
-	if (before.n && start(tracer, &again) < 0) {
-		(void)cli_error_record(&again);
+	if (!list->n || (tracer->session && strcmp(clock, tracer->clock) != 0))
 		stop(tracer);
-		tracer->has_failed = true;
+	if (!list->n)
+		return 0;
+	if (!tracer->session)
+		rc = start(tracer, clock, err);
+	if (rc == 0)
+		rc = change(tracer, list, err);
+	if (rc < 0 && !tracer->list.n) {
+		stop(tracer);
+		tracer->has_failed = had_some;
 	}
 	return rc;
 }
@@ -172,6 +354,5 @@ void fs_tracer_free(struct fs_tracer *tracer)
 	if (!tracer)
 		return;
 	stop(tracer);
-	wanted_free(&tracer->list);
 	free(tracer);
 }

@@ -20,10 +20,15 @@ struct wanted {
 	uint16_t instance; /* ... and whose it is */
 	char *definition;  /* for free() */
 	char *filter;      /* the same; NULL: none */
+	/* The tracer's: */
+	size_t number; /* in its session */
+	uint64_t told; /* of its hits */
+	bool goes;     /* it is wanted no more */
+	bool is_off;   /* it is switched off */
 };
 
 struct wanted_list {
-	struct wanted *items;
+	struct wanted **items;
 	size_t n;
 };
 
@@ -44,8 +49,9 @@ struct fs_tracer;
 struct fs_tracer *fs_tracer_new(const struct fs_tracer_ops *ops);
 void fs_tracer_free(struct fs_tracer *tracer);
 /*
- * From now on these are traced, and no others: @list, which is the tracer's if that succeeds. @clock is one of the engine's, a constant. 0 or a negative errno: then all is
- * as it was, or, if that can't be had any more, nothing is traced: fs_tracer_has_failed().
+ * From now on these are traced, and no others: @list, whose items may become the tracer's. Those that are traced already stay as they are, but
+ * for their filters, and no hit of theirs is lost. @clock is one of the engine's, a constant: with another one tracing begins anew.
+ * 0 or a negative errno: then all is as it was, or, if that can't be had any more, nothing is traced: fs_tracer_has_failed().
  */
 int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
 		  struct ubp_err *err);
@@ -53,6 +59,8 @@ int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char
 int fs_tracer_fd(const struct fs_tracer *tracer);
 /* Hands on what came. False: tracing has ended by itself, which is said. */
 bool fs_tracer_dispatch(struct fs_tracer *tracer);
+/* The same with all that was hit until now, which takes some milliseconds. */
+bool fs_tracer_sync(struct fs_tracer *tracer);
 /* Nothing is traced though it should be: all that was enabled is to be disabled. */
 bool fs_tracer_has_failed(const struct fs_tracer *tracer);
 /* Tells the hits until now. */
