@@ -151,8 +151,7 @@ bool control_matches(const struct ubp_session *session, size_t i, const char *gl
 	return fnmatch(glob, whole, 0) == 0;
 }
 
-/* NULL: all of them. Returns how many there are; or a negative errno, which is told. */
-static long enable(struct ubp_session *session, const char *glob, bool on)
+long control_enable(struct ubp_session *session, const char *glob, bool on)
 {
 	struct ubp_err err;
 	long n = 0;
@@ -173,7 +172,7 @@ static long enable(struct ubp_session *session, const char *glob, bool on)
 
 int control_enable_all(struct ubp_session *session, bool on)
 {
-	return enable(session, NULL, on) < 0 ? CLI_FAILED : CLI_OK;
+	return control_enable(session, NULL, on) < 0 ? CLI_FAILED : CLI_OK;
 }
 
 /* The line's second word, or NULL. The first ends behind @len. */
@@ -204,7 +203,7 @@ static bool obey(const struct control *control, struct ubp_session *session, cha
 	}
 	if (has_more)
 		(void)cli_error("--control: '%s' takes one event", line);
-	else if ((on || off) && enable(session, arg, on) == 0)
+	else if ((on || off) && control_enable(session, arg, on) == 0)
 		(void)cli_error("--control: there is no event '%s'", arg ? arg : "");
 	answer(control);
 	return stops;

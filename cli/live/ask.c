@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,12 +15,12 @@
 #include <unistd.h>
 
 #include "cli/common/message.h"
+#include "cli/common/read_fd.h"
 #include "cli/common/trace_options.h"
 #include "cli/live/detach.h"
 #include "cli/live/obey.h"
 #include "cli/live/place.h"
 #include "engine/base/err.h"
-#include "engine/base/vec.h"
 
 /* One that is busy with planting answers when that is done. */
 #define HELLO_SECONDS 2
@@ -80,34 +81,8 @@ static void put_request(FILE *request, const struct trace_options *o, const char
 
 struct answer {
 	char *text;
-	size_t len, cap;
+	size_t len;
 };
-
-/* All of it: 0 or -errno. */
-static int receive(int fd, struct answer *answer)
-{
-	for (;;) {
-		ssize_t n;
-
-		if (answer->len == answer->cap) {
-			size_t cap = answer->cap ? 2 * answer->cap : 65536;
-			char *more = realloc(answer->text, cap);
-
-			if (!more)
-				return -ENOMEM;
-			answer->text = more;
-			answer->cap = cap;
-		}
-		n = read(fd, answer->text + answer->len, answer->cap - answer->len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return 0;
-		answer->len += (size_t)n;
-	}
-}
 
 /* Its three texts; false: it is not whole. */
 static bool take_apart(const struct answer *answer, const char *ret_texts[3])
@@ -148,7 +123,7 @@ static int exchange(int fd, const char *name, const char *request, size_t len,
 	int rc = send_all(fd, request, len);
 
 	if (rc == 0)
-		rc = receive(fd, answer);
+		rc = read_fd(fd, SIZE_MAX, &answer->text, &answer->len);
 	/* It ended before it took all of the request. */
 	if (rc == -EPIPE || rc == -ECONNRESET)
 		return ubp_fail(err, -rc, "session '%s' has ended", name);

@@ -19,6 +19,7 @@
 #include "cli/live/place.h"
 #include "engine/base/again.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/base/units.h"
 #include "engine/ubp.h"
 
@@ -88,16 +89,10 @@ static bool has_ended(long pid)
 {
 	char path[32], text[512];
 	const char *state;
-	ssize_t n;
-	int fd;
 
 	(void)snprintf(path, sizeof(path), "/proc/%ld/stat", pid);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0)
+	if (!proc_read(path, text, sizeof(text)))
 		return errno == ENOENT;
-	n = again_read(fd, text, sizeof(text) - 1);
-	(void)close(fd);
-	text[n > 0 ? n : 0] = '\0';
 	state = strrchr(text, ')');
 	return state && (state[2] == 'Z' || state[2] == 'X');
 }
@@ -214,8 +209,8 @@ static int copy(int from, int to)
 	return n < 0 ? -errno : 0;
 }
 
-/* @skip: the newest, in which there is nothing yet. */
-static int copy_files(int place, const struct trace_options *o, int to, bool skip)
+/* But for the one that is written. */
+static int copy_files(int place, const struct trace_options *o, int to)
 {
 	struct files files;
 	int rc = 0;
@@ -224,7 +219,7 @@ static int copy_files(int place, const struct trace_options *o, int to, bool ski
 	for (int i = 0; rc == 0 && i < files.n; i++) {
 		int from;
 
-		if (skip && number_of(files.v[i]) == 0)
+		if (number_of(files.v[i]) == 0)
 			continue;
 		from = openat(place, files.v[i]->d_name, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
 		rc = from < 0 ? -errno : copy(from, to);
@@ -265,11 +260,11 @@ static int copy_all(struct ubp_session *session, const struct trace_options *o, 
 		place = place_open(false, &err);
 	if (place < 0)
 		return cli_error_record(&err);
-	rc = copy_files(place, o, to, true);
+	rc = copy_files(place, o, to);
 	if (rc == 0 && record_next(session) != CLI_OK)
 		return CLI_FAILED;
 	if (rc == 0)
-		rc = copy_files(place, o, to, true);
+		rc = copy_files(place, o, to);
 	(void)close(place);
 	return rc < 0 ? cli_error("--dump: %s", strerror(-rc)) : CLI_OK;
 }

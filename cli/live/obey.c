@@ -182,19 +182,11 @@ static int do_remove(struct live_session *live, const struct words *words, FILE 
 
 static int switch_each(struct live_session *live, const char *glob, bool on)
 {
-	struct numbers numbers = { 0 };
-	struct ubp_err err;
-	int status;
+	long n = control_enable(live->session, *glob ? glob : NULL, on);
 
-	if (!*glob)
-		return control_enable_all(live->session, on);
-	status = find(live, glob, &numbers);
-	ubp_err_reset(&err);
-	for (size_t i = 0; status == CLI_OK && i < numbers.n; i++)
-		if (ubp_probe_enable(live->session, numbers.v[i], on, &err) < 0)
-			status = cli_error_record(&err);
-	free(numbers.v);
-	return status;
+	if (n == 0 && *glob)
+		return cli_error("there is no event '%s'", glob);
+	return n < 0 ? CLI_FAILED : CLI_OK;
 }
 
 static int do_enable(struct live_session *live, const struct words *words, FILE *out)

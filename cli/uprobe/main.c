@@ -12,6 +12,7 @@
 
 #include "cli/common/message.h"
 #include "cli/common/output.h"
+#include "cli/common/read_fd.h"
 #include "cli/common/trace_session.h"
 #include "cli/live/ask.h"
 #include "cli/uprobe/options.h"
@@ -24,43 +25,6 @@ const char cli_program[] = "uprobe";
 
 /* --- definitions ------------------------------------------------------------ */
 
-/* All of @fd, allocated. */
-static int read_all(int fd, char **ret_text, size_t *ret_len, struct ubp_err *err)
-{
-	size_t len = 0, cap = 0;
-	char *text = NULL;
-
-	for (;;) {
-		ssize_t n;
-
-		if (len == cap) {
-			char *more = NULL;
-
-			cap = cap ? 2 * cap : 4096;
-			if (cap <= FILE_MAX)
-				more = realloc(text, cap);
-			if (!more) {
-				free(text);
-				return ubp_fail(err, ENOMEM, "too long for definitions");
-			}
-			text = more;
-		}
-		n = read(fd, text + len, cap - len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0) {
-			free(text);
-			return ubp_fail_sys(err, "read");
-		}
-		if (n == 0)
-			break;
-		len += (size_t)n;
-	}
-	*ret_text = text;
-	*ret_len = len;
-	return 0;
-}
-
 static int add_file(struct ubp_session *session, const struct trace_definition *d,
 		    struct ubp_err *err)
 {
@@ -72,7 +36,13 @@ static int add_file(struct ubp_session *session, const struct trace_definition *
 
 	if (fd < 0)
 		return ubp_fail_sys(err, "%s", name);
-	rc = read_all(fd, &text, &len, err);
+	rc = read_fd(fd, FILE_MAX, &text, &len);
+	if (rc == -EFBIG || rc == -ENOMEM) {
+		rc = ubp_fail(err, ENOMEM, "too long for definitions");
+	} else if (rc < 0) {
+		errno = -rc;
+		rc = ubp_fail_sys(err, "read");
+	}
 	if (!is_stdin)
 		(void)close(fd);
 	if (rc == 0)

@@ -8,6 +8,7 @@
 #include "arch/guard.h"
 #include "engine/space/guard_part.h"
 #include "engine/space/space.h"
+#include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
 uint64_t guard_data(const struct plant_space *ps)
@@ -18,6 +19,13 @@ uint64_t guard_data(const struct plant_space *ps)
 uint64_t guard_gate(const struct plant_space *ps)
 {
 	return ps->guard->data ? ps->guard->data + UBP_GUARD_GATE : 0;
+}
+
+int guard_set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
+{
+	return mem_write(&space->mem, tid,
+			 guard_gate(space->plant) + offsetof(struct guard_gate, alone),
+			 &is_alone, sizeof(is_alone));
 }
 
 void guard_set_data(const struct plant_space *ps, uint64_t vaddr)

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 struct plant_space;
 struct space;
@@ -16,6 +17,8 @@ struct space;
 uint64_t guard_data(const struct plant_space *ps);
 /* Where the words are that detours look at first (struct guard_gate); 0: there are no data. */
 uint64_t guard_gate(const struct plant_space *ps);
+/* Its .alone, through thread @tid. Returns 0 or -errno. */
+int guard_set_alone(const struct space *space, pid_t tid, uint64_t is_alone);
 void guard_set_data(const struct plant_space *ps, uint64_t vaddr);
 
 /* Was it looked for what a killed tracer has left there? */

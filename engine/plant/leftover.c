@@ -92,13 +92,9 @@ static void forget_noted(const struct space *space, pid_t tid)
 /* Who was killed may have let go of the process, so that what needs a tracer was left out: it has one again. */
 static void forget_alone(const struct space *space, pid_t tid)
 {
-	const struct plant_space *ps = space->plant;
-	const uint64_t is_alone = 0;
-
-	if (!guard_data(ps))
+	if (!guard_data(space->plant))
 		return;
-	(void)mem_write(&space->mem, tid, guard_gate(ps) + offsetof(struct guard_gate, alone),
-			&is_alone, sizeof(is_alone));
+	(void)guard_set_alone(space, tid, 0);
 	(void)returns_set_trap(space, tid, true);
 }
 

@@ -254,25 +254,18 @@ int stand_alone_prepare(struct plant *plant, const struct held *held,
 	return gate_page_wipe(held, err);
 }
 
-static int set_alone(const struct space *space, pid_t tid, uint64_t is_alone)
-{
-	return mem_write(&space->mem, tid,
-			 guard_gate(space->plant) + offsetof(struct guard_gate, alone),
-			 &is_alone, sizeof(is_alone));
-}
-
 int stand_alone_announce(const struct process *p)
 {
 	/* Before anybody is told to go on without a trap: who has looked for an offer in vain takes it yet. */
 	claims_set_alone(p, true);
-	return set_alone(p->space, p->tracees->tid, ALONE_SOON);
+	return guard_set_alone(p->space, p->tracees->tid, ALONE_SOON);
 }
 
 void stand_alone_refuse(struct process *p)
 {
 	uint64_t n = ++p->probes->n_refused;
 
-	(void)set_alone(p->space, p->pid, ALONE + n * UBP_ALONE_REFUSED);
+	(void)guard_set_alone(p->space, p->pid, ALONE + n * UBP_ALONE_REFUSED);
 }
 
 int stand_alone_settle(struct tracer *tracer, struct process *p)
@@ -290,7 +283,7 @@ int stand_alone_settle(struct tracer *tracer, struct process *p)
 
 int stand_alone_begin(const struct process *p)
 {
-	int rc = set_alone(p->space, p->tracees->tid, ALONE);
+	int rc = guard_set_alone(p->space, p->tracees->tid, ALONE);
 
 	if (rc < 0)
 		return rc;
@@ -342,7 +335,7 @@ void stand_alone_end(struct tracer *tracer, struct process *p)
 {
 	pid_t tid = p->tracees ? p->tracees->tid : p->pid;
 
-	(void)set_alone(p->space, tid, 0);
+	(void)guard_set_alone(p->space, tid, 0);
 	self_read_end(p);
 	(void)returns_set_trap(p->space, tid, true);
 	plant_wake(p->space, tid);

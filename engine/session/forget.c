@@ -4,19 +4,12 @@
 /* A session in a child of fork(). */
 
 #include <stdlib.h>
-#include <unistd.h>
 
 #include "engine/session/inside.h"
 #include "engine/session/limit.h"
 #include "engine/session/owner.h"
 #include "engine/session/put_off.h"
 #include "engine/session/record.h"
-
-static void close_fd(int fd)
-{
-	if (fd >= 0)
-		close(fd);
-}
 
 /* What is the thread's that dispatches. If it is not this thread, or is in the middle of that, it may be half changed. */
 static void free_delivery(struct ubp_session *s)
@@ -45,11 +38,7 @@ void ubp_session_forget(struct ubp_session *s)
 	descriptor_limit_lower(s);
 	free_delivery(s);
 	event_queue_free(s->out.queue);
-	close_fd(s->out.poll_fd);
-	close_fd(s->out.news_fd);
-	close_fd(s->out.timer_fd);
-	close_fd(s->command.fd);
-	close_fd(s->tracing.started_fd);
+	session_close_descriptors(s);
 	free(s->pids);
 	free(s);
 }

@@ -43,6 +43,9 @@ bool rings_batch_is_full(const struct rings_batch *batch);
 /* What rings alone know of the probe with number @i. */
 void rings_add_stats(const struct ubp_session *s, size_t i, struct ubp_probe_stats *stats);
 
+/* session.c: those that only the caller's side has, which a child of fork() has copies of. */
+void session_close_descriptors(const struct ubp_session *s);
+
 /* stacks.c */
 int stacks_init(struct ubp_session *s, struct ubp_err *err);
 void stacks_free(struct ubp_session *s);

@@ -165,6 +165,15 @@ static void close_fd(int fd)
 		close(fd);
 }
 
+void session_close_descriptors(const struct ubp_session *s)
+{
+	close_fd(s->out.poll_fd);
+	close_fd(s->out.news_fd);
+	close_fd(s->out.timer_fd);
+	close_fd(s->command.fd);
+	close_fd(s->tracing.started_fd);
+}
+
 void ubp_session_free(struct ubp_session *s)
 {
 	if (!s)
@@ -191,11 +200,7 @@ void ubp_session_free(struct ubp_session *s)
 		free(s->warning.first);
 		s->warning.first = next;
 	}
-	close_fd(s->out.poll_fd);
-	close_fd(s->out.news_fd);
-	close_fd(s->out.timer_fd);
-	close_fd(s->command.fd);
-	close_fd(s->tracing.started_fd);
+	session_close_descriptors(s);
 	triggers_free(s->out.triggers);
 	sink_buf_free(&s->out.texts.line);
 	sink_buf_free(&s->out.texts.arg);
