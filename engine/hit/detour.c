@@ -76,6 +76,7 @@ static void catch_up(struct hit *hit, const struct held *held)
 	struct plant_space *ps = space->plant;
 	uint64_t pointer;
 
+	rings_note_mask(t);
 	if (!rings_are_made(ps)) {
 		if (upgrade_wants_rings(ps))
 			want_rings(hit, held);
@@ -234,8 +235,10 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 	bool moved = false;
 	size_t i = 0;
 
-	if (on)
+	if (on) {
+		rings_block_again(held->t, sig);
 		return ubp_host_set_pc(tid, on) == 0;
+	}
 	if (jump->run_up && at - jump->detour.entry_at < jump->run_up)
 		return fault_in_run_up(held, site, jump, at - jump->detour.entry_at, sig);
 	while (i < jump->n && jump->detour.copy.at[i] != at)

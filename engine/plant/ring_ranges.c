@@ -30,11 +30,15 @@ bool rings_may_read(const struct plant_space *ps, uint64_t vaddr)
 	return false;
 }
 
-/* Devices may do something when they are read; vvar may not be there. */
+/*
+ * Devices may do something when they are read; vvar may not be there. The loader's cache is unmapped before the program begins, and
+ * what is mapped next takes its place, which the program may unmap when it has blocked or ignored what that makes.
+ */
 static bool is_plain(const struct mapping *m)
 {
 	if (!m->read || strncmp(m->path, "[vvar", 5) == 0 ||
-	    strcmp(m->path, "[vsyscall]") == 0 || strncmp(m->path, "/memfd:ubp", 10) == 0)
+	    strcmp(m->path, "[vsyscall]") == 0 || strcmp(m->path, "/etc/ld.so.cache") == 0 ||
+	    strncmp(m->path, "/memfd:ubp", 10) == 0)
 		return false;
 	return strncmp(m->path, "/dev/", 5) != 0 || strncmp(m->path, "/dev/shm/", 9) == 0 ||
 	       strncmp(m->path, "/dev/zero", 9) == 0;
@@ -97,6 +101,57 @@ static void note_ranges(const struct space *space, pid_t tid, const struct maps 
 					   ranges[i].len >> RING_PAGE_SHIFT);
 }
 
+/*
+ * A fault in a thread that has blocked it costs the program its setting: the kernel unblocks the signal and forgets its handler,
+ * and nobody can say afterwards what they were. So nothing is read that may make one while there is such a thread.
+ */
+#define FAULTS (TASK_SIG_BIT(SIGSEGV) | TASK_SIG_BIT(SIGBUS))
+
+static void note_blocked(const struct tracee *t, uint64_t mask)
+{
+	t->probes->blocked_faults = mask & FAULTS;
+	t->probes->has_blocked_faults = true;
+}
+
+/* Who was seen with them open may have blocked them since: its next stop shows that. */
+static bool any_blocks_faults(struct space *space)
+{
+	for (const struct tracee *t = NULL; (t = space_next(space, t));) {
+		if (t->probes->has_blocked_faults && !t->probes->blocked_faults)
+			continue;
+		note_blocked(t, task_blocked(t->tid));
+		if (t->probes->blocked_faults)
+			return true;
+	}
+	return false;
+}
+
+void rings_note_mask(const struct tracee *t)
+{
+	struct plant_space *ps = t->process->space->plant;
+	uint64_t mask;
+
+	if (task_get_mask(t->tid, &mask) < 0)
+		return;
+	note_blocked(t, mask);
+	if (!t->probes->blocked_faults || !ps->ring->rings || !ps->ring->n_ranges)
+		return;
+	ps->ring->n_ranges = 0;
+	ring_space_set_ranges(ps->ring->rings, ps->ring->ranges, 0);
+}
+
+/* Whether it was blocked is told by the other one, which is still blocked now: hardly a program blocks just one of them. */
+void rings_block_again(const struct tracee *t, int sig)
+{
+	const struct thread_probes *seen = t->probes;
+	uint64_t mask, bit = TASK_SIG_BIT(sig), other = FAULTS & ~bit;
+
+	if (task_get_mask(t->tid, &mask) < 0 || mask & bit)
+		return;
+	if (mask & other && seen->blocked_faults != other)
+		(void)task_set_mask(t->tid, mask | bit);
+}
+
 void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, size_t n)
 {
 	struct plant_space *ps = space->plant;
@@ -112,7 +167,8 @@ void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, s
 	ps->ring->ranges_ns = event_clock_now(CLOCK_KIND_MONO);
 	ps->ring->n_ranges = 0;
 	/* What is unmapped later would be a fault, of which they would lose their setting. */
-	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS)) {
+	if (!task_ignores(tid, SIGSEGV) && !task_ignores(tid, SIGBUS) &&
+	    !any_blocks_faults(space)) {
 		if (maps_read(tid, &maps, &err) == 0)
 			note_ranges(space, tid, &maps, wanted, n);
 		maps_free(&maps);

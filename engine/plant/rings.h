@@ -94,6 +94,13 @@ void rings_thread_gone(struct tracee *t);
  */
 void rings_look_around(struct space *space, pid_t tid, const uint64_t *wanted, size_t n);
 
+/*
+ * A stopped thread may have blocked SIGSEGV or SIGBUS since: then detours read nothing that may make a fault.
+ */
+void rings_note_mask(const struct tracee *t);
+/* A detour's load has made a fault, which told the kernel to unblock @sig if that was blocked: it is blocked again, as far as that is known. */
+void rings_block_again(const struct tracee *t, int sig);
+
 /* May they read this address already? */
 bool rings_may_read(const struct plant_space *ps, uint64_t vaddr);
 /* When it was last looked at what they may read: CLOCK_KIND_MONO. */

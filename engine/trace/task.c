@@ -329,10 +329,14 @@ unsigned task_n_threads(pid_t pid)
 	return (unsigned)stat_number(pid, 20);
 }
 
+uint64_t task_blocked(pid_t tid)
+{
+	return stat_number(tid, 32);
+}
+
 bool task_blocks_trap(pid_t tid)
 {
-	/* The lower half of the mask. */
-	return stat_number(tid, 32) & TASK_SIG_BIT(SIGTRAP);
+	return task_blocked(tid) & TASK_SIG_BIT(SIGTRAP);
 }
 
 bool task_ignores(pid_t tid, int sig)

@@ -85,6 +85,8 @@ bool task_has_hidden_tracer(pid_t pid, pid_t tid);
 /* Signal mask of a stopped tracee, bit N-1 for signal N. Returns 0 or -errno. */
 int task_get_mask(pid_t tid, uint64_t *ret_mask);
 int task_set_mask(pid_t tid, uint64_t mask);
+/* Of signals 1 to 31, those that it has blocked; it need not be stopped. 0: none, or it is gone. */
+uint64_t task_blocked(pid_t tid);
 #define TASK_SIG_BIT(sig) (1ULL << ((sig)-1))
 /*
  * Does the thread block @sig, or its process ignore it? When a fault raises it all the same,
