@@ -118,6 +118,15 @@ static void move_back(int here)
 	(void)close(here);
 }
 
+/* The definitions from word @at on that have the same filter: they are planted in one change. */
+static void take_alike(const struct words *words, size_t at, struct words *ret_alike)
+{
+	ret_alike->n = 0;
+	for (size_t i = at; i < words->n && strcmp(words->v[i + 1], words->v[at + 1]) == 0;
+	     i += 2)
+		ret_alike->v[ret_alike->n++] = words->v[i];
+}
+
 /* All or none. */
 static int add_each(struct live_session *live, const struct words *words, FILE *out)
 {
@@ -125,15 +134,17 @@ static int add_each(struct live_session *live, const struct words *words, FILE *
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	struct numbers added = { 0 };
 	struct ubp_err err;
+	struct words alike;
 	int rc = 0;
 
 	opt.form = usdt ? UBP_FORM_USDT : UBP_FORM_DEFINITION;
 	ubp_err_reset(&err);
-	for (size_t i = 3; i < words->n && rc == 0; i += 2) {
+	for (size_t i = 3; i < words->n && rc == 0; i += 2 * alike.n) {
 		size_t first, n = 0;
 
+		take_alike(words, i, &alike);
 		opt.filter = *words->v[i + 1] ? words->v[i + 1] : NULL;
-		rc = ubp_probes_add(live->session, &words->v[i], 1, &opt, &first, &n, &err);
+		rc = ubp_probes_add(live->session, alike.v, alike.n, &opt, &first, &n, &err);
 		if (rc == 0 && VEC_FIT(added.v, added.n + n) < 0)
 			rc = ubp_fail(&err, ENOMEM, "out of memory");
 		for (size_t k = 0; k < n && rc == 0; k++)
