@@ -93,8 +93,11 @@ static int refuse(const struct cli_syntax *syntax, int code, const char *word)
 	return cli_usage_error("unknown option '%s'", word);
 }
 
-static int apply(const struct cli_option *o, void *into, const char *arg)
+static int apply(const struct cli_syntax *syntax, const struct cli_option *o, void *into,
+		 const char *arg)
 {
+	if (syntax->see)
+		syntax->see(into, o);
 	if (o->is_flag) {
 		*(bool *)((char *)into + o->flag) = true;
 		return CLI_OK;
@@ -138,7 +141,7 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 		else if (value == '?' || value == ':')
 			status = refuse(syntax, value, word);
 		else
-			status = apply(option_of(syntax, value), into,
+			status = apply(syntax, option_of(syntax, value), into,
 				       argument(syntax, value, argc, argv));
 	}
 	if (status == CLI_OK && optind > 1 && strcmp(argv[optind - 1], "--") == 0)

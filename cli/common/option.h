@@ -40,6 +40,8 @@ struct cli_syntax {
 	size_t n_common;
 	/* A word that is no option. As .set above. */
 	int (*positional)(void *into, const char *word);
+	/* Is told of each option that was given, before that is taken; or NULL. */
+	void (*see)(void *into, const struct cli_option *option);
 };
 
 /*

@@ -545,6 +545,7 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 	struct cli_syntax whole = *syntax;
 	int status;
 
+	whole.see = live_see;
 	whole.common = table;
 	whole.n_common = sizeof(table) / sizeof(table[0]);
 	o->steer.ready_fd = -1;

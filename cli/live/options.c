@@ -4,8 +4,10 @@
 #include "cli/live/options.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "cli/common/message.h"
+#include "cli/common/option.h"
 #include "cli/common/trace_options.h"
 #include "cli/live/keep.h"
 #include "cli/live/place.h"
@@ -24,6 +26,20 @@ int live_set_session(void *into, const char *arg)
 		"--session takes a name of letters, digits, '.', '_' and '-', 64 at "
 		"most, that begins with none of the last three, not '%s'",
 		arg);
+}
+
+void live_see(void *into, const struct cli_option *option)
+{
+	static const char *const asks[] = { "session", "list-sessions", "add",   "remove",
+					    "enable",  "disable",       "dump",  "end",
+					    "filter",  "list",          "stats", "help",
+					    "version" };
+
+	for (size_t i = 0; i < sizeof(asks) / sizeof(asks[0]); i++)
+		if (option->name && strcmp(option->name, asks[i]) == 0)
+			return;
+	if (!of(into)->other)
+		of(into)->other = option;
 }
 
 static int ask(void *into, enum live_ask what, const char *event)
@@ -107,6 +123,15 @@ static int check_begin(struct trace_options *o)
 	return CLI_OK;
 }
 
+static int refuse_other(const struct cli_option *o)
+{
+	const char letter[] = { (char)o->letter, '\0' };
+
+	return cli_usage_error("%s%s is for a trace that begins, and nothing is asked of one "
+			       "that runs by it",
+			       o->name ? "--" : "-", o->name ? o->name : letter);
+}
+
 int live_check(struct trace_options *o)
 {
 	struct live_options *live = &o->live;
@@ -117,7 +142,8 @@ int live_check(struct trace_options *o)
 	else if (!live->ask)
 		live->ask = asked_by_others(o);
 	if (!live->ask && live->session && o->lists.is_list)
-		return cli_usage_error("-l lists the probes of --session, and takes nothing then");
+		return cli_usage_error(
+			"-l lists the probes of --session, and takes nothing then");
 	if (!live->ask)
 		return check_begin(o);
 	if (live->filter && live->ask != LIVE_FILTER)
@@ -127,15 +153,11 @@ int live_check(struct trace_options *o)
 		return cli_usage_error(
 			live->session ? "--list-sessions lists all of them"
 				      : "--session says of which session that is asked");
-	if (live->detach || o->command || o->who.n_pids || o->who.tid || o->to.output ||
-	    o->to.record.path)
-		return cli_usage_error(
-			"what is asked of a session that runs excludes options of "
-			"one that begins");
-	for (size_t i = 0; i < o->n_definitions; i++)
-		if (o->definitions[i].kind != DEFINITION_WORD)
-			return cli_usage_error(
-				"--add takes what stands behind it, and no -e or -f");
+	if (live->other)
+		return refuse_other(live->other);
+	if (o->command)
+		return cli_usage_error("a command is for a trace that begins, and not for one "
+				       "that runs");
 	if (!takes_words && o->n_definitions)
 		return cli_usage_error("'%s' is one word too many", o->definitions[0].text);
 	if (live->ask == LIVE_FILTER && o->n_definitions > 1)

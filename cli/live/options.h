@@ -9,6 +9,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct cli_option;
+struct trace_options;
+
 enum live_ask {
 	LIVE_NONE, /* nothing: this command traces */
 	LIVE_ADD,
@@ -30,10 +33,10 @@ struct live_options {
 	enum live_ask ask;
 	const char *
 		event; /* what --remove, --enable, --disable are about; NULL: all. --dump: the file */
+	const struct cli_option
+		*other; /* the first option that one that runs is not asked by; NULL: none */
 	const char *filter; /* --filter that stands before its event, or before nothing */
 };
-
-struct trace_options;
 
 /* As .set of struct cli_option. */
 int live_set_session(void *into, const char *arg);
@@ -43,6 +46,9 @@ int live_set_enable(void *into, const char *arg);
 int live_set_disable(void *into, const char *arg);
 int live_set_dump(void *into, const char *arg);
 int live_set_end(void *into, const char *name);
+
+/* .see of struct cli_syntax. */
+void live_see(void *into, const struct cli_option *option);
 
 /* Once all options are there: what is asked, and whether it makes sense. CLI_OK, or said why not. */
 int live_check(struct trace_options *o);

@@ -133,7 +133,9 @@ def check_refusals(target):
         if out or said not in err or not err.startswith("uprobe: error: "):
             fail(f"{args}: {out}{err}")
         expect(ask("-l")[0], before, f"the list behind {args}")
-    for args, said in ((["--filter", "a == 1", "--add", CALLED], "a filter comes after the definition"), (["-l", TARGET], "takes nothing then")):
+    for args, said in ((["--filter", "a == 1", "--add", CALLED], "a filter comes after the definition"), (["-l", TARGET], "takes nothing then"),
+                       (["--end", "--json"], "--json is for a trace that begins"), (["--stats", "-n", "3"], "-n is for a trace that begins"),
+                       (["--add", CALLED, "-p", "1"], "--pid is for a trace that begins"), (["--disable", "--", "true"], "a command is for a trace")):
         _, err = ask(*args, status=2)
         if said not in err:
             fail(f"{args}: {err}")
