@@ -21,8 +21,27 @@ extern "C" {
 /* Made by a trigger: ubp_trigger.h. */
 #define UBP_EVENT_SYNTHETIC (-2)
 
-/* Number of the probe (ubp_live.h), -1 for a gap: ubp_event_lost() records were lost, or UBP_EVENT_SYNTHETIC. */
+/* What has become of a process: ubp_event_process(). */
+#define UBP_EVENT_PROCESS (-3)
+
+/* Number of the probe (ubp_live.h), -1 for a gap: ubp_event_lost() records were lost, UBP_EVENT_SYNTHETIC, or UBP_EVENT_PROCESS. */
 int ubp_event_probe(const struct ubp_event *event);
+
+/*
+ * Behind ubp_tell_processes(), events that no probe has made, among the others in the order of time. They have a process, a time, and,
+ * but for the last kind, its name; no arguments and no stack. Sinks, meters and recordings pass over them.
+ */
+enum ubp_process_event {
+	UBP_PROCESS_NONE,     /* it is another kind of event */
+	UBP_PROCESS_BEGINS,   /* it is traced from now on: it was there before, or is new */
+	UBP_PROCESS_EXECUTES, /* it is traced, and has executed a program */
+	UBP_PROCESS_ENDS, /* it has ended, or is traced no more (ubp_remove_pid()): nothing of it comes behind this. Not told at the session's end. */
+};
+
+enum ubp_process_event ubp_event_process(const struct ubp_event *event);
+
+/* What becomes of processes is to be told, too: before ubp_start(). */
+void ubp_tell_processes(struct ubp_session *session);
 /* What ubp_probe_set_cookie(), or ubp_probe_options, gave its probe; NULL: nothing. */
 void *ubp_event_cookie(const struct ubp_event *event);
 uint64_t ubp_event_lost(const struct ubp_event *event);

@@ -21,8 +21,9 @@
 #define EVENT_STACK_MAX 127
 
 enum event_kind {
-	EVENT_HIT,  /* a probe was hit */
-	EVENT_LOST, /* .n_lost records could not be kept, at this point in the stream */
+	EVENT_HIT,     /* a probe was hit */
+	EVENT_LOST,    /* .n_lost records could not be kept, at this point in the stream */
+	EVENT_PROCESS, /* .probe says what became of process .pid: enum ubp_process_event */
 };
 
 struct event_record {

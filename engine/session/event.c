@@ -18,7 +18,13 @@ int ubp_event_probe(const struct ubp_event *e)
 {
 	if (e->is_made)
 		return UBP_EVENT_SYNTHETIC;
-	return e->probe;
+	return e->record->kind == EVENT_PROCESS ? UBP_EVENT_PROCESS : e->probe;
+}
+
+enum ubp_process_event ubp_event_process(const struct ubp_event *e)
+{
+	return e->record->kind == EVENT_PROCESS ? (enum ubp_process_event)e->record->probe
+						: UBP_PROCESS_NONE;
 }
 
 void *ubp_event_cookie(const struct ubp_event *e)

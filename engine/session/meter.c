@@ -53,6 +53,8 @@ void ubp_meter_free(struct ubp_meter *m)
 
 void ubp_meter_event(struct ubp_meter *m, const struct ubp_event *event)
 {
+	if (event->record->kind == EVENT_PROCESS)
+		return;
 	if (event->record->kind == EVENT_LOST)
 		m->n_lost += event->record->n_lost;
 	if (meter_add(m->meter, event->spec, event->record, event->weight) < 0)

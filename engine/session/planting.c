@@ -9,6 +9,7 @@
 #include "engine/plant/plant.h"
 #include "engine/plant/settle.h"
 #include "engine/session/inside.h"
+#include "engine/session/processes.h"
 #include "engine/session/tracing.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/dispatch.h"
@@ -146,6 +147,7 @@ void targets_plant_in_sharers(struct ubp_session *s, pid_t pid)
 			continue;
 		session_mark_known(s, sharer->pid, true);
 		sharer->silent = sharer->silent && !session_follows_children(s);
+		processes_begin(s, sharer);
 		if (!sharer->probes->is_guarded)
 			(void)targets_plant_in(s, sharer, &err);
 		p = map_get(&s->tracer.processes, (uint64_t)pid);

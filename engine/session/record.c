@@ -291,7 +291,7 @@ static bool add_queue(struct ubp_session *s, struct session_record *r, uint64_t 
 	const struct event_record *record;
 
 	while ((record = event_queue_peek_until(s->out.queue, mark))) {
-		if (live_tells(s, record)) {
+		if (record->kind != EVENT_PROCESS && live_tells(s, record)) {
 			if (!recording_add_stop(r->to, record)) {
 				r->is_all = false;
 				return false;
@@ -421,7 +421,7 @@ int session_record_event(void *ctx, const struct ubp_event *event)
 	struct session_record *r = s->out.record;
 	const struct event_record *record = event->record;
 
-	if (event->is_made)
+	if (event->is_made || record->kind == EVENT_PROCESS)
 		return 0;
 	if (!recording_add_stop(r->to, record) &&
 	    !(go_on(s, r) && recording_add_stop(r->to, record))) {

@@ -28,6 +28,7 @@
 #include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
 #include "engine/session/once.h"
+#include "engine/session/processes.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/probe_list.h"
@@ -60,6 +61,7 @@ int session_plant(struct ubp_session *s, const struct held *held, struct ubp_err
 	bool was_unguarded = plant_is_unguarded(held->t->process->space);
 	int rc;
 
+	processes_begin(s, held->t->process);
 	tracer_stop_begin(&s->tracer);
 	rc = plant_update(&s->plant, held, err);
 	tracer_stop_end(&s->tracer);

@@ -204,6 +204,7 @@ void ubp_session_free(struct ubp_session *s)
 	triggers_free(s->out.triggers);
 	sink_buf_free(&s->out.texts.line);
 	sink_buf_free(&s->out.texts.arg);
+	map_free(&s->out.processes.told);
 	map_free(&s->found.known);
 	map_free(&s->found.gone);
 	map_free(&s->found.executed);

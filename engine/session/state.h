@@ -172,6 +172,12 @@ struct session_put_off {
 	uint64_t n_lost;   /* that there was no memory for */
 };
 
+/* Which processes are events of their own: processes.h. The tracing thread's. */
+struct session_processes {
+	bool are_told;   /* ubp_tell_processes() */
+	struct map told; /* pids: that they have begun */
+};
+
 /* Records on their way to the caller. */
 struct session_out {
 	struct event_queue *queue;
@@ -192,6 +198,7 @@ struct session_out {
 		*triggers; /* of the caller's thread; NULL: none was asked for */
 	struct session_calls calls; /* who takes them */
 	struct session_put_off put_off;
+	struct session_processes processes;
 	uint64_t n_untold; /* hits of probes that were removed before they were handed out; atomic */
 };
 

@@ -19,6 +19,7 @@
 #include "engine/session/budget.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
+#include "engine/session/processes.h"
 #include "engine/session/tell.h"
 #include "engine/session/tracing.h"
 #include "engine/space/space.h"
@@ -97,6 +98,7 @@ static enum keep_verdict forked_sharing(struct ubp_session *s, const struct proc
 
 	first->t->process->silent = !session_follows_children(s);
 	session_mark_known(s, first->tid, true);
+	processes_begin(s, first->t->process);
 	if (births_share(parent, first, &err) < 0 && err.code != ESRCH)
 		session_warn(s, "process %d: %s", (int)first->tid, err.text);
 	return KEEP_TRACING;
@@ -122,6 +124,7 @@ static enum keep_verdict on_forked(void *ctx, const struct process *parent,
 	}
 	session_mark_known(s, tid, true);
 	session_count_process(s);
+	processes_begin(s, first->t->process);
 	if (birth == BIRTH_PLANT)
 		plant_and_tell(s, first);
 	return KEEP_TRACING;
@@ -154,6 +157,7 @@ static enum keep_verdict on_execed(void *ctx, const struct held *held)
 	if (t->process->silent || t->process->is_leaving || s->is_ending)
 		return LET_GO;
 	session_mark_known(s, tid, true);
+	processes_execute(s, t->process);
 	if (t->process->at_exec)
 		count_held(s, t->process);
 	if (t->process->waits)
@@ -218,6 +222,7 @@ static void on_process_gone(void *ctx, struct process *p)
 
 	stand_alone_forget(p);
 	session_mark_gone(s, p->pid);
+	processes_end(s, p->pid);
 	/* One whose exec was to be seen, and was not, has not executed anything. */
 	if ((p->at_exec && !p->exec_comes) || p->waits)
 		session_count_late(s, p->pid);

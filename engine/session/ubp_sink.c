@@ -184,6 +184,8 @@ void session_sink_add(struct ubp_sink *sink, struct sink_buf *to, const struct u
 {
 	size_t len = to->len;
 
+	if (event->record->kind == EVENT_PROCESS)
+		return;
 	sink->sink->opt.resolver = sink->texts->resolver;
 	sink->sink->weight = event->weight;
 	sink->sink->host = event->host;

@@ -280,6 +280,8 @@ void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 		add_lost(buf, record->n_lost);
 		return;
 	}
+	if (record->kind == EVENT_PROCESS)
+		return;
 	to = sink_buf_room(buf, HEAD_MAX + SPEC_NAME_MAX);
 	if (!to)
 		return;
