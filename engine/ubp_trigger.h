@@ -11,7 +11,7 @@
  *	write(ubp_trigger_hist(session, "uprobes:read", &len))
  *
  * Triggers are carried out by ubp_dispatch(), on each record before it is handed out, and may be written at any time
- * between two calls of it, until ubp_trigger_settle(). They see what the session records: hits that a definition's filter drops, those of probes that are off and those that
+ * between two calls of it, until ubp_trigger_settle(), by the thread that calls it; also for events of probes that ubp_probes_add() added. They see what the session records: hits that a definition's filter drops, those of probes that are off and those that
  * were lost are none. Differences from a kernel: a stack is the user's (ubp_options.stack), and "snapshot" hands out what came until then: where
  * a session has such a trigger nothing else is handed out. Of several events at one place the one is carried out first that was defined first.
  *
@@ -76,6 +76,29 @@ int ubp_trigger_hist_rows(struct ubp_session *session, const char *event,
  */
 int ubp_trigger_record(struct ubp_session *session, const char *event, bool on,
 		       struct ubp_err *err);
+
+/*
+ * What the kernel's file "enable" reads: "0" or "1", the event's own hits are handed out or not, with a "*" behind it where triggers decide. A
+ * constant text; NULL: there is no such event, or no memory.
+ */
+const char *ubp_trigger_state(struct ubp_session *session, const char *event);
+
+/*
+ * Which of the event's own hits are handed out: those for which @filter holds; NULL: all. Triggers are carried out for the others,
+ * too, which is the difference from a filter of a definition. Errors: those of ubp_add() about a filter; -ENOENT, -ENOMEM, -EBUSY.
+ */
+int ubp_trigger_filter(struct ubp_session *session, const char *event, const char *filter,
+		       struct ubp_err *err);
+
+/* As opening the kernel's file "trigger" with O_TRUNC: histograms go, and what pauses them; where others use their variables, nothing. */
+int ubp_trigger_clear(struct ubp_session *session, const char *event, struct ubp_err *err);
+
+/*
+ * Are hits of events that triggers know handed out? Each event is known that was defined before ubp_start(), or named in a call
+ * of this header. "traceoff" ends that, "traceon" begins it again, and so does the second function: 0 or -ENOMEM.
+ */
+bool ubp_trigger_is_tracing(const struct ubp_session *session);
+int ubp_trigger_set_tracing(struct ubp_session *session, bool on);
 
 /*
  * A snapshot hands out what comes in the next @ns nanoseconds, too, as soon as it comes. Times are those of the hits; a snapshot meanwhile makes it

@@ -250,6 +250,7 @@ static int take_up(struct events *events, const struct events_by *by, struct ubp
 		probe->event = take_event(events);
 	if (probe && probe->event) {
 		probe->number = ++events->last_number;
+		probe->is_late = by->is_busy(by->ctx, probe->event);
 		probe->event->n_probes++;
 		events->probes[events->n_probes++] = probe;
 		rc = 0;

@@ -43,6 +43,7 @@ struct probe {
 	char *path; /* as it was written; */
 	int folder; /* that is where it starts from, an O_PATH descriptor; -1: it is absolute */
 	uint64_t hits;
+	bool is_late; /* its event was enabled when it came: it is not hit before that was disabled everywhere, as in the kernel */
 };
 
 struct events {

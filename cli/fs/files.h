@@ -25,6 +25,7 @@ enum {
 	IN_EVENT = 16,
 	IN_CPU = 32,
 	IN_OPTIONS = 64,
+	IN_OWN_EVENT = 128, /* of an event, but not in instances/ */
 	IN_BOTH = IN_TOP | IN_INSTANCE,
 };
 
@@ -62,7 +63,9 @@ struct file {
 	int (*truncate)(struct state *state, const struct file_at *at);
 };
 
-extern const struct file files_of_events[], files_of_traces[], files_of_settings[];
-extern const size_t n_files_of_events, n_files_of_traces, n_files_of_settings;
+extern const struct file files_of_events[], files_of_traces[], files_of_settings[],
+	files_of_triggers[];
+extern const size_t n_files_of_events, n_files_of_traces, n_files_of_settings,
+	n_files_of_triggers;
 
 #endif

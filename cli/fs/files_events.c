@@ -14,6 +14,7 @@
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
 #include "cli/fs/tracer.h"
+#include "cli/fs/triggers.h"
 #include "engine/base/err.h"
 
 #define FILTER_MAX 4096
@@ -141,6 +142,7 @@ static int set_one(struct state *state, struct instance *instance, const struct 
 	if (of) {
 		of->is_enabled = on;
 		of->was_enabled |= on;
+		of->is_switched = true;
 	}
 	(void)pthread_mutex_unlock(&state->lock);
 	return of || !on ? 0 : -ENOMEM;
@@ -192,11 +194,25 @@ static int set_all(struct state *state, struct instance *instance,
 	return set_singly(state, instance, events, n, on);
 }
 
+/* It is, already, but triggers may have switched it. */
+static void switch_soft(struct state *state, struct instance *instance,
+			const struct event *event)
+{
+	struct event_state *of;
+
+	(void)pthread_mutex_lock(&state->lock);
+	of = instance_state(instance, event->number, false);
+	if (of)
+		of->is_switched = of->is_soft;
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
 /* -EINVAL: there is none such. */
 static int set_selected(struct state *state, struct instance *instance,
 			const struct selection *s, bool on)
 {
 	const struct event **events = calloc(state->events.n_events + 1, sizeof(*events));
+	struct ubp_err err;
 	size_t n = 0;
 	bool any = false;
 	int rc;
@@ -211,8 +227,13 @@ static int set_selected(struct state *state, struct instance *instance,
 		any = true;
 		if (instance_is_enabled(instance, event->number) != on)
 			events[n++] = event;
+		else
+			switch_soft(state, instance, event);
 	}
 	rc = any ? set_all(state, instance, events, n, on) : -EINVAL;
+	ubp_err_reset(&err);
+	if (rc == 0)
+		rc = fs_triggers_follow(&state->triggers, &err);
 	free(events);
 	return rc;
 }
@@ -236,12 +257,21 @@ static void read_enable(struct state *state, const struct file_at *at, struct te
 {
 	struct selection s = { .event = at->event, .group = at->group };
 	bool some[2] = { false };
+	const char *soft = NULL;
 
+	if (at->event && !at->instance->number) {
+		state_sync(state);
+		soft = fs_triggers_enable(&state->triggers, at->event);
+	}
+	if (soft) {
+		text_printf(out, "%s\n", soft);
+		return;
+	}
 	for (size_t i = 0; i < state->events.n_events; i++) {
 		const struct event *event = state->events.events[i];
 
 		if (is_selected(&s, event))
-			some[instance_is_enabled(at->instance, event->number)] = true;
+			some[instance_has_probes(at->instance, event->number)] = true;
 	}
 	text_puts(out, some[0] && some[1] ? "X\n" : some[1] ? "1\n" : some[0] ? "0\n" : "?\n");
 }
@@ -305,7 +335,7 @@ static void read_set_event(struct state *state, const struct file_at *at, struct
 	for (size_t i = state->events.n_events; i--;) {
 		const struct event *event = state->events.events[i];
 
-		if (instance_is_enabled(at->instance, event->number))
+		if (instance_has_probes(at->instance, event->number))
 			text_printf(out, "%s:%s\n", event->group->name, event->name);
 	}
 }
@@ -379,7 +409,7 @@ static int set_filter(struct state *state, struct instance *instance, const stru
 	else
 		keep_filter(state, of, NULL, NULL);
 	ubp_err_reset(&later);
-	traced = of->is_enabled ? state_trace(state, &later) : 0;
+	traced = event_state_is_traced(of) ? state_trace(state, &later) : 0;
 	return rc < 0 ? rc : traced;
 }
 
@@ -460,7 +490,7 @@ static ssize_t write_group_filter(struct state *state, const struct file_at *at,
 		if (of)
 			keep_filter(state, of, NULL, show_error(filter, &err));
 		ubp_err_reset(&err);
-		if (of && of->is_enabled)
+		if (of && event_state_is_traced(of))
 			(void)state_trace(state, &err);
 	}
 	free(filter);
@@ -504,8 +534,8 @@ const struct file files_of_events[] = {
 	{ "available_events", RO, IN_TOP, .read = read_available },
 	{ "set_event", RW, IN_BOTH, .writes_slowly = true, .read = read_set_event,
 	  .write = write_set_event, .truncate = disable_all },
-	{ "enable", RW, IN_EVENTS | IN_GROUP | IN_EVENT, .writes_slowly = true,
-	  .read = read_enable, .write = write_enable },
+	{ "enable", RW, IN_EVENTS | IN_GROUP | IN_EVENT, .reads_slowly = true,
+	  .writes_slowly = true, .read = read_enable, .write = write_enable },
 	{ "filter", RW, IN_EVENT, .writes_slowly = true, .read = read_filter,
 	  .write = write_filter },
 	{ "filter", RW, IN_GROUP, .writes_slowly = true, .read = read_group_filter,

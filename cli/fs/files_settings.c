@@ -12,6 +12,7 @@
 #include "cli/fs/files.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
+#include "cli/fs/triggers.h"
 #include "engine/base/vec.h"
 
 /* --- trace_clock ------------------------------------------------------------ */
@@ -46,6 +47,9 @@ static ssize_t write_clock(struct state *state, const struct file_at *at,
 		i++;
 	if (!state_clocks[i].name)
 		return -EINVAL;
+	/* Histograms would go. */
+	if (i != before && fs_triggers_any(&state->triggers))
+		return -EBUSY;
 	set_clock(state, i);
 	ubp_err_reset(&err);
 	rc = state_trace(state, &err);
@@ -274,6 +278,11 @@ static void read_readme(struct state *state, const struct file_at *at, struct te
 		  "\t\t- Events are traced, or not any more\n"
 		  "  events/.../filter\n"
 		  "\t\t- Only hits are kept for which this is true\n"
+		  "  events/.../trigger\n"
+		  "\t\t- What a hit makes happen: hist, traceon, traceoff, enable_event, "
+		  "disable_event, enable_hist, disable_hist\n"
+		  "  events/.../hist\n"
+		  "\t\t- The event's histograms\n"
 		  "  trace\t\t- What was traced; opened with O_TRUNC it is emptied\n"
 		  "  trace_pipe\t- The same, each event once; it waits for more\n"
 		  "  instances/\t- A folder made here has its own of all that is not about "

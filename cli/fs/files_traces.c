@@ -14,6 +14,8 @@
 #include "cli/fs/files.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
+#include "cli/fs/triggers.h"
+#include "engine/ubp_trigger.h"
 
 #define MARKER_MAX 4096
 
@@ -53,7 +55,7 @@ static void read_stats(struct state *state, const struct file_at *at, struct tex
 
 static void read_on(struct state *state, const struct file_at *at, struct text *out)
 {
-	(void)state;
+	state_sync(state);
 	text_puts(out, at->instance->is_on ? "1\n" : "0\n");
 }
 
@@ -67,6 +69,10 @@ static ssize_t write_on(struct state *state, const struct file_at *at,
 	if (rc < 0)
 		return rc;
 	state_sync(state);
+	if (!at->instance->number && fs_triggers_session(&state->triggers))
+		rc = ubp_trigger_set_tracing(fs_triggers_session(&state->triggers), on);
+	if (rc < 0)
+		return rc;
 	(void)pthread_mutex_lock(&state->lock);
 	at->instance->is_on = on;
 	(void)pthread_mutex_unlock(&state->lock);
@@ -172,8 +178,8 @@ const struct file files_of_traces[] = {
 	  .write = write_trace, .truncate = clear_trace },
 	{ "trace_pipe", RO, IN_BOTH | IN_CPU, .is_pipe = true },
 	{ "stats", RO, IN_CPU, .read = read_stats },
-	{ "tracing_on", RW, IN_BOTH, .writes_slowly = true, .read = read_on,
-	  .write = write_on },
+	{ "tracing_on", RW, IN_BOTH, .reads_slowly = true, .writes_slowly = true,
+	  .read = read_on, .write = write_on },
 	{ "trace_marker", 0220, IN_BOTH, .write = write_marker },
 	{ "saved_cmdlines", RO, IN_TOP, .read = read_cmdlines },
 	{ "buffer_size_kb", RW, IN_BOTH, .read = read_size, .write = write_size },

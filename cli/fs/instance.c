@@ -81,12 +81,25 @@ bool instance_is_enabled(const struct instance *instance, uint32_t number)
 	return false;
 }
 
-void instance_event(struct instance *instance, int tid, unsigned cpu, uint64_t time_ns,
-		    const char *line, size_t len)
+bool event_state_is_traced(const struct event_state *of)
 {
-	bool is_wanted = instance->is_on && !instance->n_pids;
+	return of->is_enabled || of->is_soft || of->is_held;
+}
 
-	for (size_t i = 0; instance->is_on && i < instance->n_pids; i++)
+bool instance_has_probes(const struct instance *instance, uint32_t number)
+{
+	for (size_t i = 0; i < instance->n_states; i++)
+		if (instance->states[i].number == number)
+			return instance->states[i].is_enabled || instance->states[i].is_soft;
+	return false;
+}
+
+void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu,
+		    uint64_t time_ns, const char *line, size_t len)
+{
+	bool is_wanted = is_on && !instance->n_pids;
+
+	for (size_t i = 0; is_on && i < instance->n_pids; i++)
 		is_wanted |= instance->pids[i] == (unsigned long)tid;
 	if (is_wanted)
 		buffer_add(&instance->buffer, cpu, time_ns, line, len);

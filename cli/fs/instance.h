@@ -27,6 +27,9 @@ enum instance_option {
 struct event_state {
 	uint32_t number; /* of the event */
 	bool is_enabled, was_enabled;
+	/* The tree's own: triggers are about it; one is written that may be; the session is to be told whether it is enabled. */
+	bool is_soft, is_held, is_switched;
+	unsigned generation; /* of the session that knows that */
 	char *filter; /* that counts; NULL: none */
 	char *shown;  /* what the file says, its newline included; NULL: "none\n" */
 };
@@ -54,11 +57,15 @@ void instance_free(struct instance *instance);
 /* NULL: nothing is known of it, or, with @make, memory is short. */
 struct event_state *instance_state(struct instance *instance, uint32_t number, bool make);
 void instance_forget_state(struct instance *instance, uint32_t number);
+/* It has to have probes: it is enabled, or triggers are about it. */
+bool event_state_is_traced(const struct event_state *of);
+/* As far as users see it. */
+bool instance_has_probes(const struct instance *instance, uint32_t number);
 bool instance_is_enabled(const struct instance *instance, uint32_t number);
 
-/* A hit of thread @tid: into the buffer, if it is wanted. */
-void instance_event(struct instance *instance, int tid, unsigned cpu, uint64_t time_ns,
-		    const char *line, size_t len);
+/* A hit of thread @tid: into the buffer, if it is wanted. @is_on: tracing_on, as it was then. */
+void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu,
+		    uint64_t time_ns, const char *line, size_t len);
 
 /* 0 or -EINVAL. */
 int instance_set_option(struct instance *instance, const char *name, size_t len, bool on);

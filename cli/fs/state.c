@@ -16,6 +16,9 @@
 #include "engine/base/vec.h"
 #include "engine/ubp_event.h"
 
+/* A name of a group, and a zero behind it. */
+#define GROUP_ROOM 80
+
 /* The kernel's first two are of its scheduler, which nobody else can ask: nearly the same. */
 const struct state_clock state_clocks[] = {
 	{ "local", "mono" },        { "global", "mono" }, { "mono", "mono" },
@@ -115,7 +118,11 @@ static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_ev
 	if (wanted)
 		keep_name(state, ubp_event_tid(event), ubp_event_comm(event));
 	if (instance && wanted)
-		instance_event(instance, ubp_event_tid(event), ubp_event_cpu(event),
+		/* Of what triggers know, the engine has seen to that. */
+		instance_event(instance,
+			       instance->is_on ||
+				       (!instance->number && fs_triggers_session(&state->triggers)),
+			       ubp_event_tid(event), ubp_event_cpu(event),
 			       ubp_event_time_ns(event), line, len);
 	else if (instance)
 		buffer_add(&instance->buffer, 0, 0, line, len);
@@ -142,7 +149,8 @@ static void disable_all(struct state *state)
 	lock(state);
 	for (size_t i = 0; i < state->n_instances; i++)
 		for (size_t k = 0; k < state->instances[i]->n_states; k++)
-			state->instances[i]->states[k].is_enabled = false;
+			state->instances[i]->states[k].is_enabled =
+				state->instances[i]->states[k].is_soft = false;
 	unlock(state);
 	ubp_err_reset(&err);
 	(void)fs_tracer_set(state->tracer, &none, state_clocks[state->clock].engine, &err);
@@ -152,6 +160,7 @@ void state_dispatch(struct state *state)
 {
 	if (!fs_tracer_dispatch(state->tracer))
 		disable_all(state);
+	fs_triggers_look(&state->triggers);
 	fs_tracer_count(state->tracer);
 	state->news(state->news_ctx);
 }
@@ -160,20 +169,50 @@ void state_sync(struct state *state)
 {
 	if (!fs_tracer_sync(state->tracer))
 		disable_all(state);
+	fs_triggers_look(&state->triggers);
 	fs_tracer_count(state->tracer);
 	state->news(state->news_ctx);
 }
 
-/* Two instances have the same event, each with a filter of its own: their groups tell them apart. */
-static int want(struct wanted_list *list, const struct instance *instance,
-		const struct event_state *of, const struct probe *probe)
+/*
+ * What the group of @probe's event is called in the session. Two instances have the same event, each with a filter of its own: their groups tell
+ * them apart. The tree's own keeps its name, which triggers name.
+ */
+static void group_of(const struct state *state, const struct instance *instance,
+		     const struct probe *probe, char group[GROUP_ROOM])
+{
+	const struct group *own = probe->event->group;
+	bool is_free = false;
+
+	if (!instance->number) {
+		(void)snprintf(group, GROUP_ROOM, "%s", own->name);
+		return;
+	}
+	for (unsigned i = 0; !is_free; i++) {
+		(void)snprintf(group, GROUP_ROOM, "i%u_g%u_%u", instance->number, own->number,
+			       i);
+		is_free = true;
+		for (size_t k = 0; k < state->events.n_groups; k++)
+			is_free &= strcmp(state->events.groups[k]->name, group) != 0;
+	}
+}
+
+/* Where triggers are about an event, its filter is theirs to look at, for they see all hits. */
+static const char *filter_of(const struct instance *instance, const struct event_state *of)
+{
+	return !instance->number && (of->is_soft || of->is_held) ? NULL : of->filter;
+}
+
+static int want(const struct state *state, struct wanted_list *list,
+		const struct instance *instance, const struct event_state *of,
+		const struct probe *probe)
 {
 	struct wanted *wanted = calloc(1, sizeof(*wanted));
+	const char *filter = filter_of(instance, of);
 	struct text definition = { 0 };
-	char group[32];
+	char group[GROUP_ROOM];
 
-	(void)snprintf(group, sizeof(group), "i%u_g%u", instance->number,
-		       probe->event->group->number);
+	group_of(state, instance, probe, group);
 	events_definition(probe, group, &definition);
 	text_add(&definition, "", 1);
 	if (!wanted || definition.is_short || VEC_DOUBLE(list->items, list->n) < 0) {
@@ -185,10 +224,10 @@ static int want(struct wanted_list *list, const struct instance *instance,
 		.probe = probe->number,
 		.instance = instance->number,
 		.definition = definition.data,
-		.filter = of->filter ? strdup(of->filter) : NULL,
+		.filter = filter ? strdup(filter) : NULL,
 	};
 	list->items[list->n++] = wanted;
-	return of->filter && !wanted->filter ? -ENOMEM : 0;
+	return filter && !wanted->filter ? -ENOMEM : 0;
 }
 
 static int want_all(const struct state *state, struct wanted_list *list)
@@ -203,17 +242,32 @@ static int want_all(const struct state *state, struct wanted_list *list)
 			const struct event_state *of =
 				instance_state(instance, probe->event->number, false);
 
-			if (of && of->is_enabled)
-				rc = want(list, instance, of, probe);
+			if (of && event_state_is_traced(of) && !probe->is_late)
+				rc = want(state, list, instance, of, probe);
 		}
 	}
 	return rc;
 }
 
+/* Probes that came while their event was enabled are there from its next time on. */
+static void let_late_ones_in(struct state *state)
+{
+	lock(state);
+	for (size_t i = 0; i < state->events.n_probes; i++) {
+		struct probe *probe = state->events.probes[i];
+
+		probe->is_late &= state_is_busy(state, probe->event);
+	}
+	unlock(state);
+}
+
 int state_trace(struct state *state, struct ubp_err *err)
 {
 	struct wanted_list list = { 0 };
-	int rc = want_all(state, &list);
+	int rc;
+
+	let_late_ones_in(state);
+	rc = want_all(state, &list);
 
 	if (rc < 0)
 		(void)ubp_fail(err, ENOMEM, "out of memory");
@@ -221,6 +275,8 @@ int state_trace(struct state *state, struct ubp_err *err)
 		rc = fs_tracer_set(state->tracer, &list, state_clocks[state->clock].engine,
 				   err);
 	wanted_free(&list);
+	if (rc == 0)
+		rc = fs_triggers_follow(&state->triggers, err);
 	if (rc < 0 && fs_tracer_has_failed(state->tracer))
 		disable_all(state);
 	state->news(state->news_ctx);
@@ -243,7 +299,7 @@ void state_clear_deleted(struct state *state)
 bool state_is_busy(const struct state *state, const struct event *event)
 {
 	for (size_t i = 0; i < state->n_instances; i++)
-		if (instance_is_enabled(state->instances[i], event->number))
+		if (instance_has_probes(state->instances[i], event->number))
 			return true;
 	return false;
 }
@@ -259,6 +315,10 @@ int state_init(struct state *state, struct ubp_err *err)
 	state->tracer = fs_tracer_new(&ops);
 	if (!state->tracer || state_add_instance(state, "") < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	state->triggers = (struct fs_triggers){ .tracer = state->tracer,
+						.events = &state->events,
+						.own = state->instances[0],
+						.lock = &state->lock };
 	return events_init(&state->events, &state->lock, err);
 }
 

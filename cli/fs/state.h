@@ -20,6 +20,7 @@
 
 #include "cli/fs/events.h"
 #include "cli/fs/instance.h"
+#include "cli/fs/triggers.h"
 #include "engine/ubp_err.h"
 
 #define STATE_NAMES 128 /* of threads, which saved_cmdlines has */
@@ -33,6 +34,7 @@ struct state {
 	size_t n_instances;
 	struct fs_tracer *tracer;
 	unsigned clock; /* of state_clocks */
+	struct fs_triggers triggers;
 	int n_cpus;
 	struct {
 		pid_t tid;

@@ -28,6 +28,7 @@ struct fs_tracer {
 	struct ubp_sink *sink;
 	const char *clock;
 	struct wanted_list list; /* what the session has: the cookies of its probes */
+	unsigned generation;     /* of the newest session */
 	bool has_failed;
 };
 
@@ -124,6 +125,7 @@ static int start(struct fs_tracer *tracer, const char *clock, struct ubp_err *er
 	options.strict = true;
 	options.warn = cli_warn;
 	options.clock = tracer->clock = clock;
+	tracer->generation++;
 	rc = ubp_session_new(&options, &tracer->session, err);
 	if (rc == 0)
 		rc = ubp_sink_new(tracer->session, &form, &tracer->sink, err);
@@ -337,6 +339,16 @@ int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char
 		tracer->has_failed = had_some;
 	}
 	return rc;
+}
+
+struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer)
+{
+	return tracer->session;
+}
+
+unsigned fs_tracer_generation(const struct fs_tracer *tracer)
+{
+	return tracer->session ? tracer->generation : 0;
 }
 
 int fs_tracer_fd(const struct fs_tracer *tracer)

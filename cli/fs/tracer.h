@@ -13,6 +13,7 @@
 
 struct ubp_err;
 struct ubp_event;
+struct ubp_session;
 
 /* A probe that is to be there. */
 struct wanted {
@@ -55,6 +56,10 @@ void fs_tracer_free(struct fs_tracer *tracer);
  */
 int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
 		  struct ubp_err *err);
+/* NULL: nothing is traced. */
+struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer);
+/* The number of that session, which no other one ever has; 0: nothing is traced. */
+unsigned fs_tracer_generation(const struct fs_tracer *tracer);
 /* To be polled; -1: nothing is traced. */
 int fs_tracer_fd(const struct fs_tracer *tracer);
 /* Hands on what came. False: tracing has ended by itself, which is said. */

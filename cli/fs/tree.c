@@ -50,7 +50,7 @@ static struct parts unpack(uint64_t number)
 	};
 }
 
-/* The row of the three tables together; NULL: behind them. */
+/* The row of the four tables together; NULL: behind them. */
 static const struct file *file_row(size_t i)
 {
 	if (i < n_files_of_events)
@@ -59,7 +59,10 @@ static const struct file *file_row(size_t i)
 	if (i < n_files_of_traces)
 		return &files_of_traces[i];
 	i -= n_files_of_traces;
-	return i < n_files_of_settings ? &files_of_settings[i] : NULL;
+	if (i < n_files_of_settings)
+		return &files_of_settings[i];
+	i -= n_files_of_settings;
+	return i < n_files_of_triggers ? &files_of_triggers[i] : NULL;
 }
 
 /* What files of a folder of such a kind say. */
@@ -72,6 +75,8 @@ static unsigned in_of(const struct parts *p)
 
 	if (p->kind == KIND_ROOT)
 		return p->instance ? IN_INSTANCE : IN_TOP;
+	if (p->kind == KIND_EVENT && !p->instance)
+		return IN_EVENT | IN_OWN_EVENT;
 	return p->kind < sizeof(in) / sizeof(*in) ? in[p->kind] : 0;
 }
 
@@ -97,7 +102,7 @@ int tree_find(const struct state *state, uint64_t number, struct tree_node *ret_
 	if (!ret_node->at.instance || (is_file && !ret_node->file))
 		return -ENOENT;
 	in = is_file ? ret_node->file->in : in_of(&p);
-	if (p.of && in & (IN_EVENT | IN_GROUP)) {
+	if (p.of && in & (IN_EVENT | IN_OWN_EVENT | IN_GROUP)) {
 		ret_node->at.event = events_find(&state->events, p.of);
 		ret_node->at.group = ret_node->at.event ? ret_node->at.event->group
 							: events_group(&state->events, p.of);

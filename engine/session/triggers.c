@@ -304,24 +304,31 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 	return NULL;
 }
 
-/* To write to. 0, -ENOMEM, -ENOENT or -EBUSY. */
-static int find_or_fail(struct ubp_session *s, const char *name,
-			struct trigger_event **ret_event, struct ubp_err *err)
+int triggers_find_or_fail(struct ubp_session *s, const char *name,
+			  struct trigger_event **ret_event, struct ubp_err *err)
 {
 	struct session_triggers *triggers = triggers_of(s);
+	int rc;
 
 	ubp_err_reset(err);
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	if (triggers->is_settled)
+		return ubp_fail(err, EBUSY, "triggers are settled");
+	rc = triggers_know(triggers, name);
+	if (rc < 0)
+		return ubp_fail(err, -rc,
+				rc == -EBUSY ? "triggers are about an event '%s' with other "
+					       "arguments that is gone"
+					     : "'%s': out of memory",
+				name);
 	*ret_event = triggers_find(triggers, name);
-	if (!*ret_event)
-		return ubp_fail(err, ENOENT, "there is no event '%s'", name);
-	return triggers->is_settled ? ubp_fail(err, EBUSY, "triggers are settled") : 0;
+	return *ret_event ? 0 : ubp_fail(err, ENOENT, "there is no event '%s'", name);
 }
 
 /* The first of what was logged since @before: what is told behind it follows from it. */
-static int fail(const struct session_triggers *triggers, size_t before, int rc,
-		const char *text, struct ubp_err *err)
+int triggers_fail(const struct session_triggers *triggers, size_t before, int rc,
+		  const char *text, struct ubp_err *err)
 {
 	const struct trigger_log *log = &triggers->set->log;
 	const struct trigger_log_entry *entry;
@@ -387,7 +394,7 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	struct session_triggers *triggers;
 	struct trigger_event *event;
 	size_t before;
-	int rc = find_or_fail(s, name, &event, err);
+	int rc = triggers_find_or_fail(s, name, &event, err);
 
 	if (rc < 0)
 		return rc;
@@ -402,13 +409,13 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	if (rc == -EEXIST && !s->opt.strict && triggers->set->log.n == before)
 		return ubp_fail(err, EEXIST, "'%s': the event has one of that kind already",
 				text);
-	return fail(triggers, before, rc, text, err);
+	return triggers_fail(triggers, before, rc, text, err);
 }
 
 int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct ubp_err *err)
 {
 	struct trigger_event *event;
-	int rc = find_or_fail(s, name, &event, err);
+	int rc = triggers_find_or_fail(s, name, &event, err);
 
 	return rc < 0 ? rc : trigger_write_enable(event, on ? "1" : "0", 1);
 }
@@ -435,7 +442,7 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	drop_made(triggers);
 	before = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));
-	return fail(triggers, before, rc, text, err);
+	return triggers_fail(triggers, before, rc, text, err);
 }
 
 /* --- what is counted in place of handed in ------------------------------------------------ */

@@ -15,6 +15,7 @@
 
 struct trigger_event;
 struct trigger_set;
+struct ubp_err;
 struct ubp_session;
 struct waiting;
 
@@ -43,5 +44,14 @@ struct session_triggers {
 struct session_triggers *triggers_of(struct ubp_session *s);
 /* "GROUP:EVENT", or "EVENT" of any group. */
 struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name);
+
+/* Events by that name of probes that came while the session runs are the set's from now on. 0, -ENOMEM, -EBUSY. */
+int triggers_know(struct session_triggers *triggers, const char *name);
+/* An event to write to. 0, -ENOMEM, -ENOENT or -EBUSY, with a text. */
+int triggers_find_or_fail(struct ubp_session *s, const char *name,
+			  struct trigger_event **ret_event, struct ubp_err *err);
+/* What was told of @rc in the set's log, whose count was @before; 0 or more is fine. */
+int triggers_fail(const struct session_triggers *triggers, size_t before, int rc,
+		  const char *text, struct ubp_err *err);
 
 #endif

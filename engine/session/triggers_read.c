@@ -25,9 +25,11 @@ static const char *give(struct ubp_session *s, const char *name, size_t *ret_len
 				     struct trigger_event *event, struct sink_buf *to))
 {
 	struct session_triggers *triggers = triggers_of(s);
-	struct trigger_event *event = triggers && name ? triggers_find(triggers, name) : NULL;
+	struct trigger_event *event = NULL;
 	struct sink_buf *text;
 
+	if (triggers && name && triggers_know(triggers, name) == 0)
+		event = triggers_find(triggers, name);
 	if (!triggers || (name && !event))
 		return NULL;
 	text = &triggers->text;

@@ -100,6 +100,7 @@ void trigger_read_hist(struct trigger_set *set, struct trigger_event *event,
 void trigger_read_hist_json(struct trigger_set *set, struct trigger_event *event,
 			    const struct tally *counted, struct sink_buf *out);
 int trigger_write_enable(struct trigger_event *event, const char *text, size_t len);
+/* NULL: none any more. */
 int trigger_write_filter(struct trigger_set *set, struct trigger_event *event,
 			 const char *text);
 

@@ -85,7 +85,7 @@ int trigger_take_filter(struct trigger_set *set, struct trigger *trigger, char *
 int trigger_write_filter(struct trigger_set *set, struct trigger_event *event, const char *text)
 {
 	struct filter *filter = NULL;
-	int rc = filter_of(set, event, text, &filter);
+	int rc = text ? filter_of(set, event, text, &filter) : 0;
 
 	if (rc < 0)
 		return rc;

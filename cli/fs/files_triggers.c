@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Files of the tree's own events by which hits make something happen. */
+
+#include <errno.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/fs/files.h"
+#include "cli/fs/state.h"
+#include "cli/fs/text.h"
+#include "cli/fs/triggers.h"
+#include "engine/base/err.h"
+#include "engine/ubp_trigger.h"
+
+#define TRIGGER_MAX 4096
+
+/* --- probes that stand for triggers ------------------------------------------ */
+
+/* The event that @text is about besides its own; NULL: none. */
+static const struct event *find_other(const struct state *state, const char *text)
+{
+	static const char *const words[] = { "enable_event:", "disable_event:", "enable_hist:",
+					     "disable_hist:" };
+	const char *match = strstr(text, "onmatch(");
+
+	text += *text == '!';
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (strncmp(text, words[i], strlen(words[i])) == 0)
+			return fs_triggers_named(&state->triggers, text + strlen(words[i]),
+						 ':');
+	return match ? fs_triggers_named(&state->triggers, match + strlen("onmatch("), '.')
+		     : NULL;
+}
+
+/* Its probes are there while a text is written that is about it, or not any more for that. */
+static int hold(struct state *state, const struct event *event, bool on)
+{
+	struct event_state *of;
+
+	if (!event)
+		return 0;
+	(void)pthread_mutex_lock(&state->lock);
+	of = instance_state(state->instances[0], event->number, on);
+	if (of)
+		of->is_held = on;
+	(void)pthread_mutex_unlock(&state->lock);
+	return of || !on ? 0 : -ENOMEM;
+}
+
+/* What is done with an event whose probes are there. @text NULL: histograms go. */
+static int with_probes(struct state *state, const struct event *event, const char *text,
+		       struct ubp_err *err)
+{
+	int rc = fs_triggers_begin(&state->triggers, err);
+	struct ubp_session *session = fs_triggers_session(&state->triggers);
+	char name[FS_TRIGGERS_NAME_ROOM];
+
+	fs_triggers_name(event, name);
+	if (rc == 0)
+		rc = text ? ubp_trigger_write(session, name, text, err)
+			  : ubp_trigger_clear(session, name, err);
+	fs_triggers_look_at_events(&state->triggers);
+	return rc;
+}
+
+static int run(struct state *state, const struct event *event, const char *text,
+	       struct ubp_err *err)
+{
+	const struct event *other = text ? find_other(state, text) : NULL;
+	struct ubp_err later;
+	int rc = hold(state, event, true);
+
+	if (rc == 0)
+		rc = hold(state, other, true);
+	if (rc == 0)
+		rc = state_trace(state, err);
+	/* Hits of before are none of its hits. */
+	if (rc == 0)
+		state_sync(state);
+	if (rc == 0)
+		rc = with_probes(state, event, text, err);
+	(void)hold(state, event, false);
+	(void)hold(state, other, false);
+	ubp_err_reset(&later);
+	(void)state_trace(state, &later);
+	return rc;
+}
+
+/* --- trigger, hist ----------------------------------------------------------- */
+
+/* The kernel's for a command that it does not have: neither snapshots nor stacks can be had here. */
+static bool is_unknown(const char *text)
+{
+	text += *text == '!';
+	return strncmp(text, "snapshot", 8) == 0 || strncmp(text, "stacktrace", 10) == 0 ||
+	       strstr(text, "snapshot(") || strstr(text, "stacktrace");
+}
+
+/* Of a histogram the text is what was written, of a filter but that. */
+static void log_error(struct state *state, const struct event *event, const struct ubp_err *err)
+{
+	char what[176] = "event filter parse error";
+
+	if (strncmp(err->command, "hist:", 5) == 0)
+		(void)snprintf(what, sizeof(what), "hist:%s:%s", event->group->name,
+			       event->name);
+	(void)pthread_mutex_lock(&state->lock);
+	error_log_add(&state->instances[0]->errors, what, err);
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
+static ssize_t write_trigger(struct state *state, const struct file_at *at,
+			     const struct file_write *w)
+{
+	struct ubp_err err;
+	char *text;
+	int rc;
+
+	if (!w->len)
+		return 0;
+	if (w->len >= TRIGGER_MAX)
+		return -EINVAL;
+	text = word_copy(word_trim(w->data, w->len));
+	if (!text)
+		return -ENOMEM;
+	ubp_err_reset(&err);
+	rc = *text && !is_unknown(text) ? run(state, at->event, text, &err) : -EINVAL;
+	if (rc < 0)
+		log_error(state, at->event, &err);
+	free(text);
+	return rc < 0 ? rc : (ssize_t)w->len;
+}
+
+static int clear_triggers(struct state *state, const struct file_at *at)
+{
+	const struct event_state *of = instance_state(at->instance, at->event->number, false);
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	return of && of->is_soft ? run(state, at->event, NULL, &err) : 0;
+}
+
+static void read_trigger(struct state *state, const struct file_at *at, struct text *out)
+{
+	state_sync(state);
+	fs_triggers_list(&state->triggers, at->event, out);
+}
+
+static void read_hist(struct state *state, const struct file_at *at, struct text *out)
+{
+	state_sync(state);
+	fs_triggers_hist(&state->triggers, at->event, out);
+}
+
+const struct file files_of_triggers[] = {
+	{ "trigger", 0640, IN_OWN_EVENT, .reads_slowly = true, .writes_slowly = true,
+	  .read = read_trigger, .write = write_trigger, .truncate = clear_triggers },
+	{ "hist", 0440, IN_OWN_EVENT, .reads_slowly = true, .read = read_hist },
+};
+const size_t n_files_of_triggers = sizeof(files_of_triggers) / sizeof(*files_of_triggers);

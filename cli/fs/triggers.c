@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "cli/fs/triggers.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/fs/events.h"
+#include "cli/fs/instance.h"
+#include "cli/fs/text.h"
+#include "cli/fs/tracer.h"
+#include "engine/ubp_trigger.h"
+
+static struct event_state *state_of(const struct fs_triggers *triggers,
+				    const struct event *event)
+{
+	return instance_state(triggers->own, event->number, false);
+}
+
+void fs_triggers_name(const struct event *event, char name[FS_TRIGGERS_NAME_ROOM])
+{
+	(void)snprintf(name, FS_TRIGGERS_NAME_ROOM, "%s:%s", event->group->name, event->name);
+}
+
+/* --- the session ------------------------------------------------------------ */
+
+struct ubp_session *fs_triggers_session(const struct fs_triggers *triggers)
+{
+	unsigned generation = fs_tracer_generation(triggers->tracer);
+
+	return generation && generation == triggers->in ? fs_tracer_session(triggers->tracer)
+							: NULL;
+}
+
+int fs_triggers_begin(struct fs_triggers *triggers, struct ubp_err *err)
+{
+	unsigned generation = fs_tracer_generation(triggers->tracer);
+	int rc = 0;
+
+	if (triggers->in != generation) {
+		triggers->in = generation;
+		rc = ubp_trigger_set_tracing(fs_triggers_session(triggers),
+					     triggers->own->is_on);
+	}
+	return rc < 0 ? rc : fs_triggers_follow(triggers, err);
+}
+
+bool fs_triggers_any(const struct fs_triggers *triggers)
+{
+	for (size_t i = 0; i < triggers->own->n_states; i++)
+		if (triggers->own->states[i].is_soft)
+			return true;
+	return false;
+}
+
+void fs_triggers_look(struct fs_triggers *triggers)
+{
+	const struct ubp_session *session = fs_triggers_session(triggers);
+
+	if (!session)
+		return;
+	(void)pthread_mutex_lock(triggers->lock);
+	triggers->own->is_on = ubp_trigger_is_tracing(session);
+	(void)pthread_mutex_unlock(triggers->lock);
+}
+
+/* As it is enabled and filtered. */
+static int follow(struct ubp_session *session, const struct event *event,
+		  struct event_state *of, unsigned generation, struct ubp_err *err)
+{
+	char name[FS_TRIGGERS_NAME_ROOM];
+	int rc = 0;
+
+	fs_triggers_name(event, name);
+	if (of->generation != generation || of->is_switched)
+		rc = ubp_trigger_record(session, name, of->is_enabled, err);
+	if (rc == 0)
+		rc = ubp_trigger_filter(session, name, of->filter, err);
+	if (rc < 0)
+		return rc;
+	of->generation = generation;
+	of->is_switched = false;
+	return 0;
+}
+
+int fs_triggers_follow(struct fs_triggers *triggers, struct ubp_err *err)
+{
+	struct ubp_session *session = fs_triggers_session(triggers);
+	int rc = 0;
+
+	for (size_t i = 0; session && rc == 0 && i < triggers->events->n_events; i++) {
+		const struct event *event = triggers->events->events[i];
+		struct event_state *of = state_of(triggers, event);
+
+		if (of && event_state_is_traced(of))
+			rc = follow(session, event, of, fs_tracer_generation(triggers->tracer),
+				    err);
+	}
+	return rc;
+}
+
+void fs_triggers_look_at_events(struct fs_triggers *triggers)
+{
+	struct ubp_session *session = fs_triggers_session(triggers);
+
+	for (size_t i = 0; i < triggers->events->n_events; i++) {
+		const struct event *event = triggers->events->events[i];
+		struct event_state *of = state_of(triggers, event);
+		char name[FS_TRIGGERS_NAME_ROOM];
+		const char *told;
+
+		if (!of || !event_state_is_traced(of))
+			continue;
+		fs_triggers_name(event, name);
+		told = session ? ubp_trigger_state(session, name) : NULL;
+		(void)pthread_mutex_lock(triggers->lock);
+		of->is_soft = told && strchr(told, '*');
+		/* What the last trigger has left it as. */
+		if (told && !of->is_soft)
+			of->is_enabled = *told == '1';
+		of->was_enabled |= of->is_enabled;
+		(void)pthread_mutex_unlock(triggers->lock);
+	}
+}
+
+const struct event *fs_triggers_named(const struct fs_triggers *triggers, const char *text,
+				      char between)
+{
+	struct word group = { text, strcspn(text, ":. \t)") }, name;
+
+	if (text[group.len] != between)
+		return NULL;
+	name.s = text + group.len + 1;
+	name.len = strcspn(name.s, ": \t\n)");
+	for (size_t i = 0; i < triggers->events->n_events; i++) {
+		const struct event *event = triggers->events->events[i];
+
+		if (word_is(group, event->group->name) && word_is(name, event->name))
+			return event;
+	}
+	return NULL;
+}
+
+/* --- reading ---------------------------------------------------------------- */
+
+/* What @ask tells of it; NULL or "": nothing. */
+static const char *ask_engine(const struct fs_triggers *triggers, const struct event *event,
+			      const char *(*ask)(struct ubp_session *session, const char *event,
+						 size_t *ret_len))
+{
+	struct ubp_session *session = fs_triggers_session(triggers);
+	const struct event_state *of = state_of(triggers, event);
+	char name[FS_TRIGGERS_NAME_ROOM];
+
+	if (!session || !of || !of->is_soft)
+		return NULL;
+	fs_triggers_name(event, name);
+	return ask(session, name, NULL);
+}
+
+void fs_triggers_list(const struct fs_triggers *triggers, const struct event *event,
+		      struct text *out)
+{
+	const char *list = ask_engine(triggers, event, ubp_trigger_list);
+
+	text_puts(out, list && *list ? list
+				     : "# Available triggers:\n"
+				       "# traceon traceoff enable_event disable_event hist "
+				       "enable_hist disable_hist\n");
+}
+
+void fs_triggers_hist(const struct fs_triggers *triggers, const struct event *event,
+		      struct text *out)
+{
+	const char *hist = ask_engine(triggers, event, ubp_trigger_hist);
+
+	if (hist)
+		text_puts(out, hist);
+}
+
+const char *fs_triggers_enable(const struct fs_triggers *triggers, const struct event *event)
+{
+	struct ubp_session *session = fs_triggers_session(triggers);
+	const struct event_state *of = state_of(triggers, event);
+	char name[FS_TRIGGERS_NAME_ROOM];
+
+	if (!session || !of || !of->is_soft)
+		return NULL;
+	fs_triggers_name(event, name);
+	return ubp_trigger_state(session, name);
+}

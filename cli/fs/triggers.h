@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Triggers of the tree's own events: the tracer's session carries them out (engine/ubp_trigger.h). While there are any, an event's probes stand as long as it is
+ * enabled or a trigger is about it, and the session is told of the tree's own events which are enabled, and with what filter. All of it is the worker's.
+ */
+
+#ifndef UBP_CLI_FS_TRIGGERS_H
+#define UBP_CLI_FS_TRIGGERS_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "engine/ubp_err.h"
+
+struct event;
+struct events;
+struct fs_tracer;
+struct instance;
+struct text;
+struct ubp_session;
+
+/* Others own all but the last. */
+struct fs_triggers {
+	struct fs_tracer *tracer;
+	const struct events *events;
+	struct instance *own;  /* the tree's */
+	pthread_mutex_t *lock; /* of .own's */
+	unsigned in; /* the number of the session in which triggers were written; 0: none */
+};
+
+/* The session, if there are triggers, or were some; else NULL. */
+struct ubp_session *fs_triggers_session(const struct fs_triggers *triggers);
+/* Triggers are written in the session that there is now. 0 or a negative errno. */
+int fs_triggers_begin(struct fs_triggers *triggers, struct ubp_err *err);
+/* What is enabled, and filtered, has changed, and so has what is traced. 0 or a negative errno. */
+int fs_triggers_follow(struct fs_triggers *triggers, struct ubp_err *err);
+/* Hits were handed on: triggers may have switched tracing_on. */
+void fs_triggers_look(struct fs_triggers *triggers);
+/* Triggers were written: which events they are about now. */
+void fs_triggers_look_at_events(struct fs_triggers *triggers);
+/* Are there any? */
+bool fs_triggers_any(const struct fs_triggers *triggers);
+
+/* The event that is called so, up to @between behind the group, and one of ": \t\n)" behind the event. NULL: there is none. */
+const struct event *fs_triggers_named(const struct fs_triggers *triggers, const char *text,
+				      char between);
+/* GROUP:EVENT, as the session calls it. */
+#define FS_TRIGGERS_NAME_ROOM 160
+void fs_triggers_name(const struct event *event, char name[FS_TRIGGERS_NAME_ROOM]);
+
+void fs_triggers_list(const struct fs_triggers *triggers, const struct event *event,
+		      struct text *out);
+void fs_triggers_hist(const struct fs_triggers *triggers, const struct event *event,
+		      struct text *out);
+/* The file "enable", without its newline; NULL: no trigger has a say in it. */
+const char *fs_triggers_enable(const struct fs_triggers *triggers, const struct event *event);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* Triggers of what is added while the session runs, and what is asked of them meanwhile. */
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "engine/base/err.h"
+#include "engine/define/definitions.h"
+#include "engine/session/inside.h"
+#include "engine/session/numbers.h"
+#include "engine/session/triggers_priv.h"
+#include "engine/spec/probe.h"
+#include "engine/trigger/event.h"
+#include "engine/trigger/set.h"
+#include "engine/ubp_trigger.h"
+
+/* --- events that come ------------------------------------------------------------------- */
+
+/* Is it called "GROUP:EVENT", or "EVENT" of any group? */
+static bool is_called(const struct spec_probe *spec, const char *name)
+{
+	const char *colon = strchr(name, ':');
+	size_t len = colon ? (size_t)(colon - name) : 0;
+
+	if (colon && (strlen(spec->group) != len || memcmp(spec->group, name, len) != 0))
+		return false;
+	return strcmp(spec->event, colon ? colon + 1 : name) == 0;
+}
+
+/* Its probes are gone, and with them what was asked of their hits. -EBUSY: other events' triggers are about it. */
+static int forget(struct session_triggers *triggers, struct trigger_event *event)
+{
+	int rc;
+
+	trigger_truncate(triggers->set, event);
+	trigger_write_enable(event, "0", 1);
+	rc = trigger_set_remove(triggers->set, event->group, event->name);
+	for (size_t i = 0; rc == 0 && i < triggers->n_events; i++)
+		if (triggers->events[i] == event)
+			triggers->events[i] = NULL;
+	return rc;
+}
+
+static int know(struct session_triggers *triggers, const struct spec_probe *spec)
+{
+	struct trigger_event *event = trigger_set_find(triggers->set, spec->group, spec->event);
+	int rc;
+
+	if (event && !spec_probe_differing_arg(event->probe, spec))
+		return 0;
+	rc = event ? forget(triggers, event) : 0;
+	if (rc == 0)
+		rc = trigger_set_add(triggers->set, spec->group, spec->event, spec, &event);
+	return rc < 0 ? rc : trigger_write_enable(event, "1", 1);
+}
+
+int triggers_know(struct session_triggers *triggers, const char *name)
+{
+	struct ubp_session *s = triggers->session;
+	int rc = 0;
+
+	pthread_mutex_lock(&s->numbers.lock);
+	for (size_t i = triggers->n_defined; rc == 0 && i < numbers_n(s); i++) {
+		const struct session_number *entry = numbers_latest(s, i);
+
+		if (entry && is_called(entry->spec, name))
+			rc = know(triggers, entry->spec);
+	}
+	pthread_mutex_unlock(&s->numbers.lock);
+	return rc;
+}
+
+/* --- what is asked meanwhile ------------------------------------------------------------ */
+
+const char *ubp_trigger_state(struct ubp_session *s, const char *name)
+{
+	struct session_triggers *triggers = triggers_of(s);
+	const struct trigger_event *event = NULL;
+
+	if (triggers && triggers_know(triggers, name) == 0)
+		event = triggers_find(triggers, name);
+	return event ? event_state(event) : NULL;
+}
+
+int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filter,
+		       struct ubp_err *err)
+{
+	struct trigger_event *event;
+	int rc = triggers_find_or_fail(s, name, &event, err);
+	size_t before;
+
+	if (rc < 0)
+		return rc;
+	before = s->out.triggers->set->log.n;
+	rc = trigger_write_filter(s->out.triggers->set, event, filter);
+	return triggers_fail(s->out.triggers, before, rc, filter, err);
+}
+
+int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *err)
+{
+	struct trigger_event *event;
+	int rc = triggers_find_or_fail(s, name, &event, err);
+
+	if (rc == 0)
+		trigger_truncate(s->out.triggers->set, event);
+	return rc;
+}
+
+bool ubp_trigger_is_tracing(const struct ubp_session *s)
+{
+	return !s->out.triggers || s->out.triggers->set->tracing_on;
+}
+
+int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
+{
+	struct session_triggers *triggers = triggers_of(s);
+
+	if (!triggers)
+		return -ENOMEM;
+	triggers->set->tracing_on = on;
+	return 0;
+}

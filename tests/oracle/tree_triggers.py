@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""The files "trigger" and "enable" of the kernel's tree and of ubp-fs's: the same texts are written to both, the same program runs, and errno, what
+files say and what was traced are compared. Histograms are compared with what a kernel that has them answered (tests/corpus/triggers.jsonl)."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests/oracle/lib"))
+import oracle  # noqa: E402
+
+SRC = os.environ["UBP_SRC"]
+TOKEN = f"ubpt{os.getpid()}"
+APPEND = os.O_WRONLY | os.O_APPEND
+TRUNC = os.O_WRONLY | os.O_TRUNC
+# Rows of the corpus: each starts the tree's session.
+N_ROWS = 12
+
+G = TOKEN
+A, B = f"events/{G}/a", f"events/{G}/b"
+# (file, text), ("run",), ("trunc", file), ("delete", text). Behind each step all files are compared.
+STEPS = [
+    (A + "/trigger", "traceoff:1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"),
+    (A + "/enable", "1"), ("run",), (A + "/trigger", "traceoff"), ("run",), ("run",), ("tracing_on", "1"), ("run",),
+    (A + "/trigger", "traceoff"), (A + "/trigger", "traceon"), (A + "/trigger", "!traceoff:3"), ("tracing_on", "1"), ("run",),
+    (B + "/trigger", "traceoff if n == 2"), (A + "/enable", "0"), (B + "/enable", "1"), ("run",), ("tracing_on", "1"), (B + "/trigger", "!traceoff"),
+    (B + "/enable", "0"), (A + "/trigger", f"enable_event:{G}:b:1"), ("run",), (B + "/enable", "1"), ("run",), (B + "/enable", "0"), ("run",),
+    ("delete", f"-:{G}/b"), ("delete", f"-:{G}/a"), (A + "/trigger", f"!enable_event:{G}:b"), ("run",),
+    (A + "/trigger", f"enable_event:{G}:b if n == 1"), ("run",), (A + "/trigger", f"!enable_event:{G}:b"),
+    (B + "/enable", "1"), (A + "/trigger", f"disable_event:{G}:b"), ("run",), (B + "/enable", "1"), (A + "/trigger", f"!disable_event:{G}:b"), ("run",), (B + "/enable", "0"),
+    (A + "/trigger", "traceoff if x > 1"), (A + "/trigger", "traceoff if"), (A + "/trigger", "nonsense"), (A + "/trigger", ""), (A + "/trigger", "\n"), (A + "/trigger", "traceoff:x"),
+    (A + "/trigger", "traceoff:"), (A + "/trigger", "enable_event"), (A + "/trigger", f"enable_event:{G}:nobody"), (A + "/trigger", f"enable_event:{G}"),
+    (A + "/trigger", "!traceoff"), (A + "/trigger", "!nonsense"), (A + "/trigger", "traceoff:2 if n == 1 && n > 0\n"), (A + "/trigger", "traceoff"), ("trunc", A + "/trigger"),
+    (A + "/filter", "n == 2"), (A + "/enable", "1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"), ("run",), (A + "/enable", "0"),
+    (A + "/trigger", "traceon"), ("tracing_on", "0"), ("run",), (A + "/trigger", "!traceon"), ("delete", f"-:{G}/a"),
+]
+LOOKED_AT = [A + "/trigger", B + "/trigger", A + "/enable", B + "/enable", f"events/{G}/enable", "tracing_on", "set_event", "trace"]
+LINE = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] \S+ +\d+\.\d+: (.*)$", re.M)
+
+
+class Tree:
+    def __init__(self, top, own, target):
+        self.top, self.own, self.target = top, own, target
+
+    def write(self, path, text, flags=os.O_WRONLY):
+        try:
+            fd = os.open(path, flags)
+        except OSError as e:
+            return "open: " + errno.errorcode[e.errno]
+        try:
+            return str(os.write(fd, text.encode())) if text else ""
+        except OSError as e:
+            return errno.errorcode[e.errno]
+        finally:
+            os.close(fd)
+
+    def read(self, name):
+        with open(f"{self.own}/{name}", encoding="utf-8", errors="surrogateescape") as f:
+            text = f.read()
+        if name == "trace":
+            return "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(text)).replace(self.target, "~")
+        # Which commands there are is a matter of the kernel's configuration.
+        return re.sub(r"\n# trace.*", "", text)
+
+    def do(self, step):
+        if step[0] == "run":
+            subprocess.run(["setarch", "-R", self.target, "a", "you"], stdout=subprocess.DEVNULL, input=b"go\n", check=True)
+            return ""
+        if step[0] == "trunc":
+            return self.write(f"{self.own}/{step[1]}", "", TRUNC)
+        if step[0] == "delete":
+            return self.write(self.top + "/uprobe_events", step[1] + "\n", APPEND)
+        return self.write(f"{self.own}/{step[0]}", step[1])
+
+    def define(self, offsets):
+        # At places of their own: the order of events at one place is the tracer's.
+        for name, offset in zip("ab", offsets):
+            self.write(self.top + "/uprobe_events", f"p:{G}/{name} {self.target}:{offset:#x} n=%si:s32\n", APPEND)
+
+
+def compare(kernel, ours):
+    found = []
+    for i, step in enumerate(STEPS):
+        for what, texts in [("answers", [t.do(step) for t in (kernel, ours)])] + [(f, [t.read(f) for t in (kernel, ours)]) for f in LOOKED_AT if os.path.exists(f"{ours.own}/{f}")]:
+            if texts[0] != texts[1]:
+                found.append(f"{i}: {step}: {what}: kernel {texts[0]!r}, ubp-fs {texts[1]!r}")
+        if len(found) > 5:
+            break
+    return found
+
+
+# --- histograms ------------------------------------------------------------------------------------
+
+
+def event_of(definition):
+    name = definition.split()[0][2:]
+    return name if "/" in name else "uprobes/" + name
+
+
+def fits(row):
+    """One event, triggers alone, one run at the end, no addresses, ids or times."""
+    runs = [s for s in row["steps"] if "run" in s]
+    return (len(row["defs"]) == 1 and len(runs) == 1 and row["steps"][-1] is runs[0] and not {"volatile", "undefined", "order"} & set(row)
+            and all(s.get("write") == "trigger" and s["text"].startswith("hist") and "stacktrace" not in s["text"] and "cpu" not in s["text"] and not s.get("trunc") for s in row["steps"][:-1])
+            and any(k.endswith("/hist") and v and "@" not in v for k, v in row["after"].items()))
+
+
+def run_row(row, tree, target, offsets):
+    where = event_of(row["defs"][0])
+    tree.write(tree.top + "/uprobe_events", re.sub(r"@OFF\((\w+)\)@", lambda m: f"0x{offsets[m[1]]:x}", row["defs"][0].replace("@BIN@", target)) + "\n", APPEND)
+    for step in row["steps"][:-1]:
+        got = tree.write(f"{tree.top}/events/{step['event']}/trigger", step["text"])
+        want = str(len(step["text"].encode())) if step.get("errno") is None else errno.errorcode[step["errno"]] if isinstance(step["errno"], int) else step["errno"]
+        if got != want:
+            return f"{row['id']}: {step['text']}: {got}, not {want}"
+    subprocess.run([target, *row["steps"][-1]["run"]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+    for name in ("hist", "trigger", "enable"):
+        want = row["after"].get(f"{where}/{name}")
+        got = tree.read(f"events/{where}/{name}").rstrip("\n")
+        if want is not None and got != want.rstrip("\n"):
+            return f"{row['id']}: {name} is\n{got}\nnot\n{want}"
+    for line in reversed(tree.read(f"events/{where}/trigger").splitlines()):
+        tree.write(f"{tree.top}/events/{where}/trigger", "!" + line.replace(" [active]", "").replace(" [paused]", ""))
+    tree.write(f"{tree.top}/events/{where}/trigger", "", TRUNC)
+    if tree.write(tree.top + "/uprobe_events", f"-:{where}\n", APPEND).startswith("E"):
+        return f"{row['id']}: its event cannot be deleted"
+    return None
+
+
+def check_rows(tree):
+    target = os.path.abspath("trigtgt")
+    subprocess.run(["gcc", "-O1", "-fno-pie", "-no-pie", "-static", "-pthread", "-w", "-I", SRC, "-o", target, os.path.join(SRC, "tests/corpus/trigtgt.c")], check=True)
+    nm = subprocess.run(["nm", target], check=True, capture_output=True, text=True).stdout
+    offsets = {m[2]: int(m[1], 16) - 0x400000 for m in re.finditer(r"^(\w+) T (pt_\w+)$", nm, re.M)}
+    with open(os.path.join(SRC, "tests/corpus/triggers.jsonl"), encoding="utf-8") as f:
+        rows = [r for r in map(json.loads, f) if fits(r)]
+    if len(rows) < N_ROWS:
+        return [f"{len(rows)} rows fit"]
+    return [x for x in (run_row(r, tree, target, offsets) for r in rows[::len(rows) // N_ROWS]) if x]
+
+
+def clean(top):
+    for name in ("a", "b"):
+        Tree(top, top, "").write(f"{top}/uprobe_events", f"-:{G}/{name}\n", APPEND)
+
+
+def main():
+    fs = os.environ["UBP_FS"]
+    if not os.path.exists(fs):
+        oracle.skip("ubp-fs is not built: libfuse3 is missing")
+    if not os.access("/dev/fuse", os.W_OK):
+        oracle.skip("no /dev/fuse")
+    if os.uname().machine != "x86_64":
+        oracle.skip("the corpus is of x86-64")
+    base = tempfile.mkdtemp(prefix=TOKEN, dir=os.getcwd())
+    for side in "ku":
+        os.mkdir(f"{base}/{side}")
+        shutil.copy(oracle.fixture("hello"), f"{base}/{side}/hello")
+    mount = base + "/mount"
+    os.mkdir(mount)
+    has_kernel = os.access(oracle.TRACEFS + "/uprobe_events", os.W_OK)
+    instance = f"{oracle.TRACEFS}/instances/{TOKEN}"
+    with subprocess.Popen([fs, "-f", mount]) as server:
+        try:
+            while not os.path.exists(mount + "/README"):
+                if server.poll() is not None:
+                    sys.exit("ubp-fs has ended")
+            # The second instruction leaves the argument as it is.
+            hello = oracle.fixture("hello")
+            places = [oracle.Elf(hello).symbols["greet"][0] + x for x in oracle.instructions(hello, "greet")[:2]]
+            kernel, ours = Tree(oracle.TRACEFS, instance, f"{base}/k/hello"), Tree(mount, mount, f"{base}/u/hello")
+            found = []
+            if has_kernel:
+                os.mkdir(instance)
+                for tree in (kernel, ours):
+                    tree.define(places)
+                found = compare(kernel, ours)
+            found += check_rows(ours)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            status = server.wait()
+            if has_kernel:
+                os.rmdir(instance)
+                clean(oracle.TRACEFS)
+    print("\n".join(found[:10]))
+    if status:
+        print(f"ubp-fs ended with {status}")
+    sys.exit(1 if found or status else 0)
+
+
+main()
