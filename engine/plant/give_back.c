@@ -170,6 +170,7 @@ static void look_at_rest(struct look *look)
 	const struct tracee *t = NULL;
 
 	look->unknown |= hold_has_rest(look->space) && !read_maps(look);
+	look->unknown |= sharers_hidden(look->space) != NULL;
 	while (!look->unknown && !look->woke_up && (t = space_next(look->space, t)))
 		if (t->left_alone != LEFT_LOOKED_AT)
 			look_at(look, t);

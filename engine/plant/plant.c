@@ -111,6 +111,8 @@ static int protect(struct update *u, struct ubp_err *err)
 		guard_set_missing(ps);
 		return 0;
 	}
+	if (rc == 0 && u->is_attaching)
+		rc = sharers_check_hidden(u->space, err);
 	if (rc == 0 && !was_guarded)
 		guard_open_masks(&u->held, &u->maps);
 	/* Others were stopped for that: one may have ended it by an exec. */

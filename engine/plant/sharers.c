@@ -167,6 +167,21 @@ int sharers_guard(struct update *u, struct ubp_err *err)
 	return rc;
 }
 
+/*
+ * One that was born between the look at sharers and the stop of its mother would die of a breakpoint: it has no guard, and
+ * is hidden from tracers (CLONE_UNTRACED). Those that are born from now on have their mother's guard.
+ */
+int sharers_check_hidden(const struct space *space, struct ubp_err *err)
+{
+	const struct process *p = sharers_hidden(space);
+
+	return p ? ubp_fail(err, EBUSY,
+			    "in the memory of process %d lives another one, which it hides "
+			    "from tracers (a leak checker?)",
+			    (int)p->pid)
+		 : 0;
+}
+
 int plant_guard(const struct held *held, struct ubp_err *err)
 {
 	struct tracee *t = held->t;

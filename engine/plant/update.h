@@ -100,6 +100,8 @@ bool update_is_buried(const struct update *u, const struct site *site);
 /* Every process in the memory gets the guard: a thread of each is held (attach_hold_each()). -EINPROGRESS: they have it,
  * and plant_settle() is next. */
 int sharers_guard(struct update *u, struct ubp_err *err);
+/* Behind that. -EBUSY: somebody lives in the memory who has no guard, and cannot get it. */
+int sharers_check_hidden(const struct space *space, struct ubp_err *err);
 /* Slots for all new sites; still no breakpoint. Without a thread that is held: in areas of update_provide(). */
 int update_prepare(struct update *u, struct ubp_err *err);
 /* Only the areas, whose room is promised to these sites. What was provided is known (.provided) if that fails. */

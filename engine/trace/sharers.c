@@ -234,3 +234,11 @@ bool sharers_are_at_large(const struct tracer *tracer, const struct space *space
 	return !a.tid || task_shares_memory(a.tid, gettid()) != 0 ||
 	       finder_each_process(is_at_large, &a) != 0;
 }
+
+const struct process *sharers_hidden(const struct space *space)
+{
+	for (const struct tracee *t = NULL; (t = space_next(space, t));)
+		if (task_has_hidden_tracer(t->process->pid, t->tid))
+			return t->process;
+	return NULL;
+}

@@ -46,13 +46,14 @@
 
 /* --- the program that is traced ------------------------------------------------------- */
 
-enum command { NOTHING, MAKE_THREAD, FORK, VFORK, CALL, RAISE, RAISE_ON };
+enum command { NOTHING, MAKE_THREAD, FORK, VFORK, HIDE, CALL, RAISE, RAISE_ON };
 
 static struct shared {
 	atomic_uint turns[THREADS + 1];
 	atomic_uint usr1, usr2, traps; /* caught */
 	atomic_int command;            /* what it is to do; NOTHING: it is done */
 	atomic_uint result;
+	atomic_uint hidden; /* children that are there */
 } * shared;
 
 static uint64_t own = 7; /* a copy of its own in each process */
@@ -83,6 +84,25 @@ static void caught(int sig)
 		shared->traps++;
 }
 
+/* As the thread of a leak checker: in this memory, where no tracer is told of it. */
+static int be_hidden(void *arg)
+{
+	(void)arg;
+	shared->hidden++;
+	while (shared->command == HIDE)
+		sched_yield();
+	_exit(0);
+}
+
+static void hide(void)
+{
+	static char stack[16384] __attribute__((aligned(16)));
+	pid_t pid = clone(be_hidden, stack + sizeof(stack), CLONE_VM | CLONE_UNTRACED, NULL);
+
+	(void)waitpid(pid, NULL, __WALL);
+	shared->hidden--;
+}
+
 static void obey(enum command command)
 {
 	char *const argv[] = { "true", NULL };
@@ -103,6 +123,8 @@ static void obey(enum command command)
 		if (child == 0)
 			_exit(0);
 		(void)waitpid(child, NULL, 0);
+	} else if (command == HIDE) {
+		hide();
 	} else if (command == CALL) {
 		shared->result = next_number(41);
 	} else if (command == RAISE) {
@@ -640,6 +662,26 @@ static void who_waits_is_woken(void **state)
 	end(&traced);
 }
 
+static void hidden_children_are_seen(void **state)
+{
+	struct traced traced;
+
+	(void)state;
+	begin(&traced, THREADS);
+	assert_null(sharers_hidden(traced.space));
+	shared->command = HIDE;
+	while (!shared->hidden)
+		handle_stops(&traced);
+	assert_true(hold_all(&traced.tracer, traced.space, HOLD_MS));
+	assert_ptr_equal(sharers_hidden(traced.space), traced.p);
+	hold_end(&traced.tracer, traced.space, NULL);
+	shared->command = NOTHING;
+	while (shared->hidden)
+		handle_stops(&traced);
+	assert_null(sharers_hidden(traced.space));
+	end(&traced);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -651,6 +693,7 @@ int main(void)
 		cmocka_unit_test(who_makes_calls_at_each_trap_is_held),
 		cmocka_unit_test(memory_is_read_and_written),
 		cmocka_unit_test(who_waits_is_woken),
+		cmocka_unit_test(hidden_children_are_seen),
 	};
 
 	return cmocka_run_group_tests_name("trace", tests, NULL, NULL);
