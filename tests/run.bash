@@ -62,13 +62,21 @@ lane() {
 # The tests that were read so far: behind all others, or while the next are run. Job control lets
 # them have SIGINT, which is ignored by what is simply started with "&".
 tests=() n=0
+# Who traces every process of a fixture must not meet those of another test: the ones beside have copies.
+own=
+own_fixtures() {
+	[ -d "${FIXTURES:-}" ] || return 0
+	own=$FIXTURES-beside
+	rm -rf "$own" && cp -a "$FIXTURES" "$own"
+}
 begin() {
 	[ ${#tests[@]} != 0 ] || return 0
 	n=$((n + 1))
 	mkdir "$tmp/$n"
 	if [ "$1" = beside ]; then
+		own_fixtures
 		set -m
-		lane "$tmp/$n" "${tests[@]}" &
+		FIXTURES=${own:-} lane "$tmp/$n" "${tests[@]}" &
 		lanes+=($!)
 		set +m
 	else
