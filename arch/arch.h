@@ -174,10 +174,23 @@ struct arch_reg {
 	uint8_t tp;   /* what a thread's own memory is found by */
 	uint8_t link; /* RETURN_IN_REGISTER: where a call leaves the return address; else .n */
 	/*
+	 * What a handler may change (engine/ubp_handler.h): a bit for each register; of .flags those in .flags_own, which any program changes
+	 * by itself. .flags_landing: bits there that tell that the last branch was indirect.
+	 */
+	uint64_t own;
+	uint8_t flags;
+	uint64_t flags_own, flags_landing;
+	/* Where arguments of C functions are that are integers or pointers, at the first instruction: the first .n_args in these registers, the others so many bytes above
+	 * the stack pointer, word by word; -1: not told. */
+	uint8_t n_args, args[8];
+	int16_t stack_args;
+	/*
 	 * Register of a %REG fetch arg by the kernel's name (without the '%', @len
 	 * bytes). Returns an index into struct ubp_regs, or -1.
 	 */
 	int (*by_name)(const char *name, size_t len);
+	/* The names that it knows, from 0 on; NULL: there are no more. */
+	const char *(*name)(size_t i);
 	/*
 	 * As .by_name(), for registers that no fetch arg of the kernel's has, as fs_base; vector
 	 * registers are UBP_REG_VECTOR + their number. NULL: there are none.

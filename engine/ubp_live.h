@@ -27,6 +27,7 @@
 #include <sys/types.h>
 
 #include "ubp.h"
+#include "ubp_handler.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,6 +52,9 @@ struct ubp_probe_options {
 	const char *filter; /* or NULL */
 	bool disabled;      /* planted, and switched off: ubp_probe_enable() */
 	void *cookie;       /* what ubp_event_cookie() tells of its events; the caller's */
+	ubp_handler_fn *
+		handler; /* runs at each hit, while the thread stands still (ubp_handler.h); or NULL */
+	bool may_change; /* that may change registers and memory of the program */
 };
 
 #ifdef __cplusplus

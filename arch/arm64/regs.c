@@ -47,6 +47,18 @@ int arm64_reg_by_name(const char *name, size_t len)
 	return numbered('x', ARM64_SP, name, len);
 }
 
+const char *arm64_reg_name(size_t i)
+{
+	static const char *const all[] = {
+		"x0",  "x1",  "x2",  "x3",  "x4",  "x5",  "x6",     "x7",  "x8",
+		"x9",  "x10", "x11", "x12", "x13", "x14", "x15",    "x16", "x17",
+		"x18", "x19", "x20", "x21", "x22", "x23", "x24",    "x25", "x26",
+		"x27", "x28", "x29", "x30", "sp",  "pc",  "pstate",
+	};
+
+	return i < sizeof(all) / sizeof(all[0]) ? all[i] : NULL;
+}
+
 int arm64_more_reg_by_name(const char *name, size_t len)
 {
 	static const char tp[] = "tpidr_el0";

@@ -36,6 +36,7 @@ enum arm64_reg_index {
 
 /* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int arm64_reg_by_name(const char *name, size_t len);
+const char *arm64_reg_name(size_t i);
 /* arch_reg.more_by_name: the place of a register that they do not have, or -1. */
 int arm64_more_reg_by_name(const char *name, size_t len);
 

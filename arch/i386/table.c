@@ -117,6 +117,9 @@ const struct ubp_arch ubp_arch_i386 = {
 	.near_max = 0x100000000,
 	.reg.by_name = i386_reg_by_name,
 	.reg.more_by_name = i386_more_reg_by_name,
+	.reg.own = 1U << X86_AX | 1U << X86_BX | 1U << X86_CX | 1U << X86_DX | 1U << X86_SI |
+		   1U << X86_DI | 1U << X86_BP | 1U << X86_SP | 1U << X86_FLAGS,
+	.reg.stack_args = 4,
 	.insn.len = insn_len,
 	.insn.analyze = analyze_insn,
 	.insn.refuse_return_at = i386_refuse_return_at,

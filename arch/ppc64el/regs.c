@@ -50,6 +50,21 @@ int ppc64el_reg_by_name(const char *name, size_t len)
 }
 
 /* Numbers of the first 32 registers of vectors and scalars, which hold the floats. */
+const char *ppc64el_reg_name(size_t i)
+{
+	static const char *const general[] = {
+		"gpr0",  "gpr1",  "gpr2",  "gpr3",  "gpr4",  "gpr5",  "gpr6",  "gpr7",
+		"gpr8",  "gpr9",  "gpr10", "gpr11", "gpr12", "gpr13", "gpr14", "gpr15",
+		"gpr16", "gpr17", "gpr18", "gpr19", "gpr20", "gpr21", "gpr22", "gpr23",
+		"gpr24", "gpr25", "gpr26", "gpr27", "gpr28", "gpr29", "gpr30", "gpr31",
+	};
+	const size_t n = sizeof(general) / sizeof(general[0]);
+
+	if (i < n)
+		return general[i];
+	return i - n < sizeof(names) / sizeof(names[0]) ? names[i - n].name : NULL;
+}
+
 int ppc64el_more_reg_by_name(const char *name, size_t len)
 {
 	int vector = numbered("f", UBP_VECTORS, name, len);

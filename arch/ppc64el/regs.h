@@ -32,6 +32,7 @@ enum ppc64el_reg_index {
 
 /* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int ppc64el_reg_by_name(const char *name, size_t len);
+const char *ppc64el_reg_name(size_t i);
 /* arch_reg.more_by_name: the place of a register that they do not have, or -1. */
 int ppc64el_more_reg_by_name(const char *name, size_t len);
 

@@ -50,6 +50,14 @@ const struct ubp_arch ubp_arch_ppc64el = {
 	.reg.retval = PPC64EL_R3,
 	.reg.tp = PPC64EL_R13,
 	.reg.link = PPC64EL_LR,
+	.reg.own = (((UINT64_C(1) << PPC64EL_NIP) - 1) & ~(UINT64_C(1) << PPC64EL_R13)) |
+		   UINT64_C(1) << PPC64EL_CTR | UINT64_C(1) << PPC64EL_LR |
+		   UINT64_C(1) << PPC64EL_XER | UINT64_C(1) << PPC64EL_CCR,
+	.reg.flags = PPC64EL_CCR,
+	.reg.flags_own = UINT32_MAX,
+	.reg.n_args = 8,
+	.reg.args = { 3, 4, 5, 6, 7, 8, 9, 10 },
+	.reg.stack_args = -1,
 	.return_in = RETURN_IN_REGISTER,
 	.unwind.n_regs = PPC64EL_N_DWARF_REGS,
 	.unwind.regs = ppc64el_dwarf_regs,
@@ -60,6 +68,7 @@ const struct ubp_arch ubp_arch_ppc64el = {
 	.near_max = PPC64EL_B_REACH - 0x1000,
 	.entry_off = ppc64el_entry_off,
 	.reg.by_name = ppc64el_reg_by_name,
+	.reg.name = ppc64el_reg_name,
 	.reg.more_by_name = ppc64el_more_reg_by_name,
 	.insn.len = ppc64el_insn_len,
 	.insn.analyze = ppc64el_analyze_insn,

@@ -36,6 +36,9 @@
 	.reg.fp = X86_BP, \
 	.reg.retval = X86_AX, \
 	.reg.link = X86_N_REGS, \
+	.reg.name = x86_reg_name, \
+	.reg.flags = X86_FLAGS, \
+	.reg.flags_own = X86_FLAGS_OWN, \
 	.return_in = RETURN_IN_STACK, \
 	.insn.move = x86_move_insn, \
 	.insn.text = x86_insn_text, \

@@ -45,6 +45,11 @@ int x86_more_reg_by_name(const char *name, size_t len)
 	return -1;
 }
 
+const char *x86_reg_name(size_t i)
+{
+	return i < sizeof(names) / sizeof(names[0]) ? names[i].name : NULL;
+}
+
 int x86_reg_by_name(const char *name, size_t len)
 {
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)

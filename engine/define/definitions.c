@@ -189,6 +189,22 @@ void definitions_set_sample(struct definitions *defs, const struct sample_text *
 	defs->opt.sample = sample;
 }
 
+void definitions_set_handler(struct definitions *defs, const struct uprobe_handler *handler)
+{
+	defs->opt.handler = *handler;
+}
+
+int definitions_give_handler(struct definitions *defs, size_t i,
+			     const struct uprobe_handler *handler)
+{
+	struct defined_probe *p = defs->probes[i];
+
+	probes_set_handler(p, handler);
+	free(p->explain);
+	p->explain = NULL;
+	return windows_find(defs, p);
+}
+
 char *definitions_function(const struct definitions *defs, size_t i)
 {
 	return describe_function(defs, i);

@@ -23,6 +23,7 @@ struct sample_text;
 struct spec_probe;
 struct ubp_err;
 struct uprobe;
+struct uprobe_handler;
 
 /* @opt is copied, and its .pids. Errors: -ENOMEM. */
 int definitions_new(const struct definitions_options *opt, struct definitions **ret_defs,
@@ -55,6 +56,10 @@ int definitions_add_here(struct definitions *defs, const char *definition, const
 /* Probes that what is added from now on must not collide with, as if they were defined here: borrowed, until the next call. */
 void definitions_set_others(struct definitions *defs, const struct spec_probe *const *others,
 			    size_t n);
+/* What is added from now on has a handler, or none; and probe @i, which was added: 0 or -ENOMEM. */
+void definitions_set_handler(struct definitions *defs, const struct uprobe_handler *handler);
+int definitions_give_handler(struct definitions *defs, size_t i,
+			     const struct uprobe_handler *handler);
 bool definitions_are_given_up(const struct definitions *defs);
 /* What is added from now on is sampled so; NULL: not. It is borrowed. */
 void definitions_set_sample(struct definitions *defs, const struct sample_text *sample);

@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "engine/files/debug_options.h"
+#include "engine/space/uprobe.h"
 
 struct sample_text;
 struct ubp_arch;
@@ -36,6 +37,8 @@ struct definitions_options {
 	const char *const *exclude;
 	/* Which hits are told of; NULL: all. */
 	const struct sample_text *sample;
+	/* What is added has a handler (.is_there), which may change programs. */
+	struct uprobe_handler handler;
 	/* Where targets are sought: as the first of .pids that lives sees them; static probes and what IFUNCs
 	 * were resolved to in all of them, or in the process of thread .tid. */
 	const pid_t *pids;

@@ -15,6 +15,7 @@
 #include "engine/define/files.h"
 #include "engine/define/ifunc.h"
 #include "engine/define/windows.h"
+#include "engine/elf/properties.h"
 #include "engine/elf/segments.h"
 #include "engine/fetch/fetch.h"
 #include "engine/spec/filter.h"
@@ -70,6 +71,16 @@ static int resolve(struct definitions *defs, size_t i, struct definition_file *f
 	return rc;
 }
 
+/* @p has passed check_probe(). */
+void probes_set_handler(struct defined_probe *p, const struct uprobe_handler *handler)
+{
+	struct uprobe_handler *its = &p->uprobe->at_hit.handler;
+
+	*its = *handler;
+	its->is_entry = p->symbol && !strstr(p->symbol, "+0x");
+	its->is_go = its->is_there && object_is_go(p->object);
+}
+
 /* All but its window. @p has passed check_probe(). */
 static int fill_probe(const struct definitions *defs, const struct spec_probe *spec,
 		      struct definition_file *file, const char *filter, struct defined_probe *p,
@@ -87,6 +98,7 @@ static int fill_probe(const struct definitions *defs, const struct spec_probe *s
 	p->serial = spec->serial;
 	p->object = file->object;
 	p->file = file;
+	probes_set_handler(p, &defs->opt.handler);
 	p->uprobe->kind = spec->kind;
 	p->uprobe->dev = file->maps_dev;
 	p->uprobe->ino = file->maps_ino;

@@ -34,6 +34,10 @@ static const char why_name[] =
 static const char why_name_there[] =
 	"another probe there asks for the thread's name, which only a stop tells";
 
+/* Whatever it is that only a stop does for one of several probes at a place, the others stop with it. */
+static const char why_handler[] = "a handler runs at each hit, while the thread stands still";
+static const char why_handler_there[] = "a handler runs at the hits of another probe there";
+
 static void set_window(struct uprobe_window *w, const struct window *window)
 {
 	unsigned reach = window->jump_len + window->pun.n_fixed;
@@ -160,6 +164,8 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 	defs->is_settled = false;
 	/* What only the interpreter can tell. */
 	why = arch->detour.check ? arch->detour.check(u->program) : NULL;
+	if (u->at_hit.handler.is_there)
+		why = why_handler;
 	if (!why && u->at_hit.asks_name && !detour_may_drop(u->program, u->filter, u->kind))
 		why = why_name;
 	if (!arch->detour.build)
@@ -173,7 +179,8 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 		if (why && find_first(defs, p, why) < 0)
 			return -ENOMEM;
 	}
-	if (!u->window.is_behind)
+	/* What it changes is to be there when the first instruction runs. */
+	if (!u->window.is_behind && !u->at_hit.handler.is_there)
 		choose_breakpoint(defs, p);
 	return 0;
 }
@@ -204,19 +211,19 @@ static bool is_in_the_way(const struct defined_probe *p, const struct defined_pr
 		       (uint64_t)uprobe_behind(u) + u->window.len + u->window.padding;
 }
 
-/* One of them is a breakpoint for the name that it asks for: so are all. */
-static bool settle_names(struct defined_probe *const *probes, size_t n)
+/* One of them is a breakpoint for @its reason: so are all, and the others have @there as theirs. */
+static bool settle_stop(struct defined_probe *const *probes, size_t n, const char *its,
+			const char *there)
 {
 	size_t i = 0;
 
-	while (i < n && probes[i]->uprobe->window.why != why_name)
+	while (i < n && probes[i]->uprobe->window.why != its)
 		i++;
 	if (i == n)
 		return false;
 	for (i = 0; i < n; i++)
 		if (!probes[i]->uprobe->window.why)
-			probes[i]->uprobe->window =
-				(struct uprobe_window){ .why = why_name_there };
+			probes[i]->uprobe->window = (struct uprobe_window){ .why = there };
 	return true;
 }
 
@@ -255,7 +262,8 @@ static int settle_one(const struct definitions *defs, struct defined_probe *cons
 	size_t n_behind = 0;
 	bool blocked = false;
 
-	if (settle_names(probes, n))
+	if (settle_stop(probes, n, why_handler, why_handler_there) ||
+	    settle_stop(probes, n, why_name, why_name_there))
 		return 0;
 	for (size_t i = 0; i < n; i++) {
 		n_behind += uprobe_behind(probes[i]->uprobe) != 0;

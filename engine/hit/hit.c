@@ -14,6 +14,7 @@
 #include "engine/hit/detour.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/in_place.h"
+#include "engine/hit/probes_at.h"
 #include "engine/hit/record.h"
 #include "engine/hit/stop_count.h"
 #include "engine/plant/area.h"
@@ -118,103 +119,39 @@ static bool is_ready(const struct site *site)
 	return site->slot || site->rung == SITE_IN_PLACE;
 }
 
-/* As it was in front of the lead that the site stands behind, for one that is there. */
-static const struct ubp_regs *regs_before(const struct site *site, const struct uprobe *probe,
-					  const struct ubp_regs *regs, struct ubp_regs *before)
+/* With what handlers have changed: all of it at once, whoever dies in between. */
+static void carry_on_changed(struct hit *hit, const struct held *held, const struct site *site,
+			     const struct hit_change *change)
 {
-	if (!site_behind(site, probe))
-		return regs;
-	*before = *regs;
-	lead_undo(probe->arch, &probe->window.lead, site_probed(site, probe), before);
-	return before;
-}
+	struct tracee *t = held->t;
+	struct ubp_regs regs = *held->at;
+	bool in_place = site->rung == SITE_IN_PLACE;
 
-/* The return addresses of all return probes. */
-static void entry_return(struct hit *hit, const struct moment *m, struct site *site,
-			 const struct uprobe *probe, struct ubp_regs *regs)
-{
-	struct ubp_regs before;
-
-	if (regs_before(site, probe, regs, &before) == regs) {
-		return_hijack(hit->plant, m->t, site, regs, moment_mono_ns(hit, m),
-			      probe_list(hit->plant)->n_numbers);
+	regs.r[t->process->space->arch->reg.pc] = change->skips ? change->to
+						  : in_place    ? site->vaddr
+								: site->slot;
+	(void)ubp_host_set_regs(t->tid, &regs);
+	if (change->skips)
 		return;
-	}
-	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m),
-		      probe_list(hit->plant)->n_numbers);
-	return_ops(m->t->process->space)->copy(probe->arch, regs, &before);
-}
-
-static void entry_probes(struct hit *hit, struct moment *m, struct site *site,
-			 struct ubp_regs *regs)
-{
-	struct space *space = m->t->process->space;
-	const struct uprobe *returning = NULL;
-
-	for (size_t i = 0; i < site->n_probes; i++) {
-		struct uprobe *probe = site->probes[i];
-		struct ubp_regs before;
-
-		if (probe->kind == PROBE_RETURN) {
-			returning = uprobe_is_on(probe) ? probe : returning;
-			continue;
-		}
-		m->regs = regs_before(site, probe, regs, &before);
-		record_hit(hit, m, probe, site_probed(site, probe), 0);
-		m->regs = regs;
-	}
-	if (returning)
-		entry_return(hit, m, site, returning, regs);
-	upgrade_returns(hit->plant, hit->tracer, space);
-}
-
-/*
- * About to leave functions whose returns are caught here: registers as the caller
- * will find them.
- */
-static void exit_probes(struct hit *hit, const struct moment *m, const struct site *site)
-{
-	const struct ubp_arch *arch = m->t->process->space->arch;
-	struct ubp_regs after = *m->regs;
-	struct moment then = *m;
-	uint64_t to = 0;
-
-	for (size_t i = 0; i < site->n_exits; i++)
-		if (site->exits[i].is_jump && uprobe_is_on(site->exits[i].probe) &&
-		    arch->insn.is_taken(&site->insn, m->regs))
-			uprobe_count(&site->exits[i].probe->stats.missed[MISSED_TAIL_JUMP]);
-	if (site->insn.leave != LEAVE_RET || !arch->insn.is_taken(&site->insn, m->regs) ||
-	    !return_address(m->t, m->regs, &to))
-		return;
-	then.regs = &after;
-	after.r[arch->reg.pc] = to;
-	after.r[arch->reg.sp] += site->insn.ret_pops;
-	for (size_t i = 0; i < site->n_exits; i++)
-		record_hit(hit, &then, site->exits[i].probe, site->exits[i].func_vaddr, to);
-}
-
-static void probes_at(struct hit *hit, struct tracee *t, struct site *site,
-		      struct ubp_regs *regs)
-{
-	struct moment m;
-
-	moment_begin(hit, &m, t, regs);
-	/* As the kernel shows it: the pc at the probed instruction. */
-	regs->r[t->process->space->arch->reg.pc] = site->vaddr;
-	entry_probes(hit, &m, site, regs);
-	if (site->n_exits)
-		exit_probes(hit, &m, site);
-	moment_end(hit, &m);
+	if (in_place)
+		in_place_step(hit, held, site);
+	else
+		t->stepping = site->rung == SITE_STEPPED;
 }
 
 /* Send the thread on: to the slot that carries out the displaced instruction. */
-static void carry_on(struct hit *hit, const struct held *held, const struct site *site)
+static void carry_on(struct hit *hit, const struct held *held, const struct site *site,
+		     const struct hit_change *change)
 {
 	struct tracee *t = held->t;
 	const struct ubp_regs *regs = held->at;
 	const struct return_ops *returns = return_ops(t->process->space);
 	unsigned behind = t->process->space->arch->swbp.pc_advance;
 
+	if (change->is_set) {
+		carry_on_changed(hit, held, site, change);
+		return;
+	}
 	if (site->rung == SITE_IN_PLACE) {
 		returns->write_regs(t, regs, site->vaddr);
 		in_place_step(hit, held, site);
@@ -239,13 +176,14 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	struct held there = *held;
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
+	struct hit_change change = { .regs = regs, .site = site };
 	unsigned watches;
 	bool in_place, sent;
 
 	wait_note_hot(hit->tracer, t);
 	upgrade_hit(ps);
 	if (ps->closing) {
-		carry_on(hit, held, site);
+		carry_on(hit, held, site, &change);
 		return TRAP_OURS;
 	}
 	if (t->probes->n_unwinders && !(site->watches & (WATCH_UNWIND | WATCH_UNWOUND)))
@@ -253,7 +191,7 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 	if (site_is_probed(site) && !site->is_moved && !site->run_up) {
 		stop_count_site(site);
 		upgrade_at_ret(hit->plant, hit->tracer, t->process->space, site);
-		probes_at(hit, t, site, regs);
+		probes_at(hit, t, site, regs, &change);
 	}
 	if (site->watches & WATCH_UNWIND && return_disarm(t, regs, site->watches))
 		watch_wake_ends(t->process->space, t->tid);
@@ -263,12 +201,14 @@ static enum trap_verdict at_site(struct hit *hit, const struct held *held, struc
 		return_execs(t);
 	if (site->watches & (WATCH_UNWIND | WATCH_UNWOUND | WATCH_CATCH))
 		watch_met(t, site);
-	in_place = site->rung == SITE_IN_PLACE;
+	in_place = site->rung == SITE_IN_PLACE && !change.skips;
 	watches = site->watches;
-	regs->r[arch->reg.pc] = site->slot;
+	regs->r[arch->reg.pc] = change.skips ? change.to : site->slot;
+	if (change.skips)
+		regs->r[arch->reg.sp] = change.sp;
 	sent = !in_place && guard_is_lost(t) && guard_reinstall(held) == 0;
 	if (!sent)
-		carry_on(hit, held, site);
+		carry_on(hit, held, site, &change);
 	if (watches & (WATCH_PTRACE | WATCH_PTRACER) && !in_place && !sent)
 		hit->opt.tracing(hit->opt.ctx, held,
 				 watches & WATCH_PTRACE ? WATCH_PTRACE : WATCH_PTRACER);
@@ -302,6 +242,16 @@ static void note_over(struct hit *hit, const struct tracee *t, const struct retu
 	returns_over(t->process->space, ri, t->tid);
 }
 
+static void send_back(struct tracee *t, const struct ubp_regs *regs, bool is_set)
+{
+	if (!is_set) {
+		return_ops(t->process->space)->send_on(t, regs);
+		return;
+	}
+	(void)ubp_host_set_regs(t->tid, regs);
+	t->probes->let_go = *regs; /* has_not_moved() */
+}
+
 static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 				       struct ubp_regs *regs)
 {
@@ -309,6 +259,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 	const struct ubp_arch *arch = t->process->space->arch;
 	struct return_instance *ri = return_take(t, regs);
 	uint64_t behind = regs->r[arch->reg.pc];
+	struct hit_change change = { .regs = regs };
 	uint64_t now_ns;
 	struct moment m;
 
@@ -317,6 +268,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 	wait_note_hot(hit->tracer, t);
 	stop_count_return(ri);
 	moment_begin(hit, &m, t, regs);
+	m.change = &change;
 	now_ns = moment_mono_ns(hit, &m);
 	regs->r[arch->reg.pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
@@ -336,7 +288,7 @@ static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 	if (arch->trampoline.leave)
 		arch->trampoline.leave(regs);
 	if (!guard_is_lost(t) || guard_reinstall(held) < 0)
-		return_ops(t->process->space)->send_on(t, regs);
+		send_back(t, regs, change.is_set);
 	note_over(hit, t, ri);
 	returns_free_one(ri);
 	return TRAP_OURS;
@@ -545,11 +497,14 @@ int hit_begin(struct hit *hit, struct tracer *tracer, struct plant *plant,
 	*hit = (struct hit){
 		.opt = *opt, .tracer = tracer, .plant = plant, .scratch = fetch_scratch_new()
 	};
-	return hit->scratch ? 0 : -ENOMEM;
+	hit->spare = malloc(RECORD_MAX);
+	return hit->scratch && hit->spare ? 0 : -ENOMEM;
 }
 
 void hit_end(struct hit *hit)
 {
 	fetch_scratch_free(hit->scratch);
+	free(hit->spare);
 	hit->scratch = NULL;
+	hit->spare = NULL;
 }

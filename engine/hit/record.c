@@ -8,6 +8,7 @@
 
 #include "arch/host.h"
 #include "engine/fetch/match.h"
+#include "engine/hit/handle.h"
 #include "engine/hit/stack.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/samples.h"
@@ -19,9 +20,6 @@
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracee_task.h"
-
-#define MAX_SIZE                                                                               \
-	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
 
 /* Memory of a stopped thread; the first batch also brings its CPU number. */
 struct reader {
@@ -120,6 +118,7 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 	m->now_ns = event_clock_now(hit->opt.clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
 	m->duration_ns = 0;
+	m->change = NULL;
 	m->has_vectors = false;
 }
 
@@ -137,12 +136,12 @@ uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
 
 static struct event_record *reserve(struct hit *hit, bool lossless)
 {
-	struct event_record *r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
+	struct event_record *r = event_queue_reserve(hit->opt.queue, RECORD_MAX);
 
 	if (!r && lossless) {
 		event_queue_wake(hit->opt.queue);
-		event_queue_wait_room(hit->opt.queue, MAX_SIZE);
-		r = event_queue_reserve(hit->opt.queue, MAX_SIZE);
+		event_queue_wait_room(hit->opt.queue, RECORD_MAX);
+		r = event_queue_reserve(hit->opt.queue, RECORD_MAX);
 	}
 	return r;
 }
@@ -152,6 +151,14 @@ static void wake_reader(struct hit *hit)
 {
 	if (!event_queue_is_awake(hit->opt.queue) || event_queue_is_filling(hit->opt.queue))
 		event_queue_wake(hit->opt.queue);
+}
+
+static void count_lost(struct hit *hit, struct uprobe *probe)
+{
+	uprobe_count(&probe->stats.passed);
+	uprobe_count(&probe->stats.lost);
+	event_queue_lost(hit->opt.queue, 1);
+	wake_reader(hit);
 }
 
 static void fill_head(struct event_record *r, struct moment *m, const struct uprobe *probe,
@@ -182,14 +189,13 @@ static size_t add_stack(struct hit *hit, struct moment *m, const struct uprobe *
 		r->n_stack = (uint16_t)stack_unwind(hit->opt.unwinder, m->t, m->regs, stack,
 						    hit->opt.frames, &r->maps);
 	} else {
-		r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack);
+		r->n_stack = (uint16_t)stack_take(hit, m->t, m->regs, stack, hit->opt.frames);
 		r->maps = hit->opt.maps ? stack_maps_now(hit->opt.maps, m->t) : 0;
 	}
 	return at + r->n_stack * sizeof(uint64_t);
 }
 
-/* Asked for once, and only where a probe wants them. */
-static const struct ubp_vectors *vectors_of(struct moment *m)
+const struct ubp_vectors *moment_vectors(struct moment *m)
 {
 	if (!m->has_vectors && ubp_host_get_vectors(m->t->tid, &m->vectors) < 0)
 		memset(&m->vectors, 0, sizeof(m->vectors)); /* it was killed */
@@ -210,7 +216,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		.hit_vaddr = site_vaddr,
 		.comm = r->comm,
 		.duration_ns = m->duration_ns,
-		.vectors = probe->program->needs_vectors ? vectors_of(m) : NULL,
+		.vectors = probe->program->needs_vectors ? moment_vectors(m) : NULL,
 	};
 	size_t head = probe_kind_head(probe->kind);
 
@@ -241,9 +247,51 @@ static bool is_sampled(struct tracee *t, const struct uprobe *probe,
 	return samples_take(t, ps ? rings_of(ps) : NULL, probe, r->data);
 }
 
+/* Room for a record; that of a probe with a handler waits in .spare for what the handler says. NULL, counted: it is lost. */
+static struct event_record *begin_record(struct hit *hit, struct uprobe *probe)
+{
+	struct event_record *r;
+
+	if (probe->at_hit.handler.is_there)
+		return hit->spare;
+	/* Of what is counted nothing is lost. */
+	r = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
+	if (!r)
+		count_lost(hit, probe);
+	return r;
+}
+
+static void end_record(struct hit *hit, struct uprobe *probe, const struct event_record *r,
+		       size_t size)
+{
+	if (probe->at_hit.handler.is_there) {
+		void *to = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
+
+		if (!to) {
+			uprobe_uncount(&probe->stats.passed);
+			count_lost(hit, probe);
+			return;
+		}
+		memcpy(to, r, size);
+	}
+	event_queue_commit(hit->opt.queue, size);
+	wake_reader(hit);
+}
+
+/* What the record tells is as it was before the handler. False: that does not want it. */
+static bool handle(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
+		   uint64_t ret_ip, struct ubp_regs *before)
+{
+	*before = *m->regs;
+	return hit_handle(hit, m, probe, site_vaddr, ret_ip != 0);
+}
+
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip)
 {
+	const bool is_handled = probe->at_hit.handler.is_there;
+	const struct ubp_regs *regs = m->regs;
+	struct ubp_regs before;
 	const struct mem_care *care = &m->t->process->space->care;
 	uint64_t unanswered = care->n_unanswered;
 	struct event_record *r;
@@ -254,25 +302,25 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 	    (hit->opt.only_tid && m->t->tid != hit->opt.only_tid))
 		return;
 	uprobe_count(&probe->stats.hits);
-	/* Of what is counted nothing is lost. */
-	r = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
-	if (!r) {
-		uprobe_count(&probe->stats.passed);
-		uprobe_count(&probe->stats.lost);
-		event_queue_lost(hit->opt.queue, 1);
-		wake_reader(hit);
+	r = begin_record(hit, probe);
+	if (!r)
 		return;
-	}
 	fill_head(r, m, probe, site_vaddr, ret_ip);
 	len = fetch(hit, m, r, probe, site_vaddr);
 	if (len < 0) {
 		count_unanswered(&probe->stats, care, unanswered);
 		uprobe_count(&probe->stats.too_big);
+		if (is_handled && !probe->filter)
+			(void)hit_handle(hit, m, probe, site_vaddr, ret_ip != 0);
 		return;
 	}
 	r->data_len = (uint32_t)len;
 	r->cpu = cpu_of(m);
 	if (!filter_match(probe->filter, r)) {
+		count_unanswered(&probe->stats, care, unanswered);
+		return;
+	}
+	if (is_handled && !handle(hit, m, probe, site_vaddr, ret_ip, &before)) {
 		count_unanswered(&probe->stats, care, unanswered);
 		return;
 	}
@@ -282,8 +330,9 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 		return;
 	}
 	uprobe_count(&probe->stats.passed);
+	m->regs = is_handled ? &before : regs;
 	size = add_stack(hit, m, probe, r);
+	m->regs = regs;
 	count_unanswered(&probe->stats, care, unanswered);
-	event_queue_commit(hit->opt.queue, size);
-	wake_reader(hit);
+	end_record(hit, probe, r, size);
 }

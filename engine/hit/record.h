@@ -6,19 +6,14 @@
 #ifndef UBP_HIT_RECORD_H
 #define UBP_HIT_RECORD_H
 
+#include "engine/event/record.h"
+#include "engine/hit/moment.h"
 #include "engine/hit/state.h"
 #include "engine/space/uprobe.h"
 
-/* One stop of a thread, as seen by all probes that fire at it. */
-struct moment {
-	struct tracee *t;
-	const struct ubp_regs *regs; /* as the probes shall see them */
-	uint64_t now_ns;             /* in the session's clock */
-	int cpu;                     /* -1: not known yet */
-	uint64_t duration_ns;        /* of the call that returns, where that is known */
-	bool has_vectors;            /* one of the probes has asked for them */
-	struct ubp_vectors vectors;
-};
+/* More than a record takes. */
+#define RECORD_MAX                                                                             \
+	(sizeof(struct event_record) + EVENT_DATA_MAX + 8 + EVENT_STACK_MAX * sizeof(uint64_t))
 
 /*
  * @probe fires: @site_vaddr is its address, @ret_ip the caller's for a return
@@ -34,6 +29,9 @@ void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_
 void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 		  const struct ubp_regs *regs);
 void moment_end(struct hit *hit, const struct moment *m);
+
+/* Of the thread, asked for once. */
+const struct ubp_vectors *moment_vectors(struct moment *m);
 
 /* When @m was, in CLOCK_KIND_MONO: durations are measured in a clock that nobody sets. */
 uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m);

@@ -44,10 +44,10 @@ static uint64_t real_return(void *ctx, uint64_t slot_vaddr, uint64_t found)
 }
 
 size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,
-		  uint64_t *stack)
+		  uint64_t *stack, size_t max)
 {
 	struct reader reader = { .hit = hit, .t = t };
 	struct stack_source source = { read_frame, real_return, &reader };
 
-	return stack_walk(t->process->space->arch, regs, &source, stack, hit->opt.frames);
+	return stack_walk(t->process->space->arch, regs, &source, stack, max);
 }

@@ -12,8 +12,8 @@
 
 #include "engine/hit/state.h"
 
-/* That of a stopped thread: at most hit->frames. */
+/* That of a stopped thread: at most @max addresses. Returns how many. */
 size_t stack_take(struct hit *hit, const struct tracee *t, const struct ubp_regs *regs,
-		  uint64_t *stack);
+		  uint64_t *stack, size_t max);
 
 #endif

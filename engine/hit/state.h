@@ -21,6 +21,7 @@ struct stack_maps_set;
 struct stack_unwinder;
 struct tracee;
 struct tracer;
+struct ubp_hit;
 
 #define HIT_SEEN 16
 
@@ -42,6 +43,8 @@ struct hit_options {
 	void (*full)(void *ctx);
 	/* A probe without a slot was taken out there: it can't be stepped any more. */
 	void (*not_stepped)(void *ctx, const struct tracee *t, uint64_t vaddr);
+	/* A probe has a handler: let it run (handle.h). Returns whether the hit is to be recorded. */
+	bool (*handle)(void *ctx, struct ubp_hit *h);
 	void *ctx;
 };
 
@@ -50,6 +53,7 @@ struct hit {
 	struct tracer *tracer;
 	struct plant *plant;
 	struct fetch_scratch *scratch;
+	struct event_record *spare; /* for the record of a hit whose handler is to run */
 	/* Addresses that the program let this hit read. */
 	uint64_t seen[HIT_SEEN];
 	size_t n_seen;

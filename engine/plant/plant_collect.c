@@ -198,8 +198,9 @@ static int join_run_up(struct update *u, const struct mapping *m, uint64_t vaddr
 	const struct site *ret = map_get(&ps->sites, vaddr);
 	int rc;
 
-	if (!e->run_up || e->jump_due || vaddr - m->start < e->run_up || !ret ||
-	    !run_up_fits(u->space, &u->view, ret, e))
+	/* With one at which a handler runs the ret stays a breakpoint, so it is no use to the others. */
+	if (probe->at_hit.handler.is_there || !e->run_up || e->jump_due ||
+	    vaddr - m->start < e->run_up || !ret || !run_up_fits(u->space, &u->view, ret, e))
 		return 0;
 	rc = join(u, m, vaddr - e->run_up,
 		  (struct added){ .probe = probe, .run_up = e->run_up },

@@ -131,6 +131,18 @@ static const char *at_jump_why_not(const struct plant_space *ps, const struct pl
 	return neighbour_at(ps, at, site->insn.len);
 }
 
+static const char why_handler[] =
+	"a handler runs when it returns, while the thread stands still";
+
+/* Of those whose returns are caught there. */
+static bool has_handler(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_exits; i++)
+		if (site->exits[i].probe->at_hit.handler.is_there)
+			return true;
+	return false;
+}
+
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 {
 	const struct site *site = at->sites[at->i];
@@ -149,6 +161,8 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 		    site->exits[i].func_vaddr != site_probed(site, site->exits[i].probe) ||
 		    site->exits[i].func_vaddr != site->exits[0].func_vaddr)
 			return "several functions are left by the ret instruction";
+	if (has_handler(site))
+		return why_handler;
 	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
 }
 
@@ -169,7 +183,7 @@ const char *ends_at_ret_why_not(const struct site *site)
 	for (size_t i = 0; i < site->n_probes; i++)
 		if (site->probes[i]->kind == PROBE_RETURN)
 			return "returns are caught here";
-	return NULL;
+	return has_handler(site) ? why_handler : NULL;
 }
 
 static int find_before(const struct ubp_arch *arch, const uint8_t *code,

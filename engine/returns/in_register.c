@@ -103,6 +103,12 @@ static void write_regs(struct tracee *t, const struct ubp_regs *regs, uint64_t p
 	(void)ubp_host_move(t->tid, regs, pc);
 }
 
+static bool leave(const struct tracee *t, struct ubp_regs *regs, uint64_t *ret_to)
+{
+	*ret_to = regs->r[t->process->space->arch->reg.link];
+	return true;
+}
+
 /* --- it returns ----------------------------------------------------------------------- */
 
 /* The one of the frame that @vaddr is in, or further up. */
@@ -249,6 +255,7 @@ const struct return_ops return_in_register = {
 	.replace = replace,
 	.copy = copy,
 	.write_regs = write_regs,
+	.leave = leave,
 	.real = real,
 	.word_below = word_below,
 	.find_returned = find_returned,

@@ -100,6 +100,16 @@ static void write_regs(struct tracee *t, const struct ubp_regs *regs, uint64_t p
 	(void)t, (void)regs, (void)pc;
 }
 
+static bool leave(const struct tracee *t, struct ubp_regs *regs, uint64_t *ret_to)
+{
+	const struct ubp_arch *arch = t->process->space->arch;
+
+	if (read_word(t, regs->r[arch->reg.sp], ret_to) < 0)
+		return false;
+	regs->r[arch->reg.sp] += arch->addr_size;
+	return true;
+}
+
 /* --- it returns ----------------------------------------------------------------------- */
 
 static uint64_t real(const struct space *space, uint64_t at, uint64_t sp, uint64_t word)
@@ -301,6 +311,7 @@ const struct return_ops return_in_stack = {
 	.replace = replace,
 	.copy = copy,
 	.write_regs = write_regs,
+	.leave = leave,
 	.real = real,
 	.word_below = word_below,
 	.find_returned = find_returned,

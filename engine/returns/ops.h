@@ -65,6 +65,12 @@ struct return_ops {
 	/* Write what .replace() changed, if anything, of a thread that goes on at @pc, where it stands. */
 	void (*write_regs)(struct tracee *t, const struct ubp_regs *regs, uint64_t pc);
 
+	/*
+	 * Make the registers at entry those behind a return, without any trace of ours: *@ret_to is what a return instruction
+	 * would go to, perhaps a trampoline. False: it can't be read.
+	 */
+	bool (*leave)(const struct tracee *t, struct ubp_regs *regs, uint64_t *ret_to);
+
 	/* --- it returns ---------------------------------------------------------------------- */
 
 	/* What a return address stands for: returns_real(). */

@@ -44,11 +44,23 @@ void calls_fini(struct ubp_session *s)
 
 /* --- ubp_dispatch() -------------------------------------------------------------------- */
 
-bool calls_is_inside(const struct ubp_session *s)
+static bool is_callback(const struct ubp_session *s)
 {
 	return __atomic_load_n(&s->out.calls.is_dispatching, __ATOMIC_ACQUIRE) &&
 	       pthread_equal(__atomic_load_n(&s->out.calls.dispatcher, __ATOMIC_RELAXED),
 			     pthread_self());
+}
+
+bool calls_is_handler(const struct ubp_session *s)
+{
+	return __atomic_load_n(&s->out.calls.handling, __ATOMIC_ACQUIRE) &&
+	       pthread_equal(__atomic_load_n(&s->out.calls.handler, __ATOMIC_RELAXED),
+			     pthread_self());
+}
+
+bool calls_is_inside(const struct ubp_session *s)
+{
+	return is_callback(s) || calls_is_handler(s);
 }
 
 int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err)
@@ -57,7 +69,9 @@ int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err)
 
 	if (rc < 0)
 		return rc;
-	if (calls_is_inside(s))
+	if (calls_is_handler(s))
+		return ubp_fail(err, EDEADLK, "a thread stands still: this is a handler");
+	if (is_callback(s))
 		return ubp_fail(err, EDEADLK,
 				"events are being handed out: this is a callback");
 	pthread_mutex_lock(&s->out.calls.consume);
@@ -101,21 +115,43 @@ void calls_event_end(struct ubp_session *s)
 		session_wake_calls(s);
 }
 
-static bool is_handed_out(const struct ubp_session *s, const size_t *ids, size_t n)
+/* @now: .now, or .handling. */
+static bool is_one_of(const unsigned *now, const size_t *ids, size_t n)
 {
-	unsigned now = __atomic_load_n(&s->out.calls.now, __ATOMIC_SEQ_CST);
+	unsigned its = __atomic_load_n(now, __ATOMIC_SEQ_CST);
 
-	for (size_t i = 0; now && i < n; i++)
-		if (ids[i] == now - 1)
+	for (size_t i = 0; its && i < n; i++)
+		if (ids[i] == its - 1)
 			return true;
 	return false;
+}
+
+bool calls_handler_begin(struct ubp_session *s, unsigned number)
+{
+	const struct session_number *entry = numbers_at(s, number);
+
+	/* In this order, as for an event. */
+	__atomic_store_n(&s->out.calls.handler, pthread_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&s->out.calls.handling, entry->id + 1, __ATOMIC_SEQ_CST);
+	if (!is_silent(entry))
+		return true;
+	calls_handler_end(s);
+	return false;
+}
+
+void calls_handler_end(struct ubp_session *s)
+{
+	__atomic_store_n(&s->out.calls.handling, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->out.calls.n_waiting, __ATOMIC_SEQ_CST))
+		session_wake_calls(s);
 }
 
 void calls_await_events(struct ubp_session *s, const size_t *ids, size_t n)
 {
 	pthread_mutex_lock(&s->out.calls.news_lock);
 	__atomic_add_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
-	while (is_handed_out(s, ids, n))
+	while (is_one_of(&s->out.calls.now, ids, n) ||
+	       is_one_of(&s->out.calls.handling, ids, n))
 		pthread_cond_wait(&s->out.calls.news, &s->out.calls.news_lock);
 	__atomic_sub_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&s->out.calls.news_lock);

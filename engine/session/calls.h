@@ -24,13 +24,18 @@ void calls_fini(struct ubp_session *s);
 /* Around ubp_dispatch(). -EDEADLK: it is called in a callback of its own. */
 int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err);
 void calls_dispatch_end(struct ubp_session *s);
-/* Is the caller in a callback of ubp_dispatch()? */
+/* Around each handler. False: its probe was removed meanwhile, so it must not run. */
+bool calls_handler_begin(struct ubp_session *s, unsigned number);
+void calls_handler_end(struct ubp_session *s);
+/* Is the caller in a handler? */
+bool calls_is_handler(const struct ubp_session *s);
+/* Is the caller in a handler, or in a callback of ubp_dispatch()? */
 bool calls_is_inside(const struct ubp_session *s);
 
 /* Around each event that is handed out. False: its probe was removed meanwhile, so it is not, and is counted. */
 bool calls_event_begin(struct ubp_session *s, const struct event_record *record);
 void calls_event_end(struct ubp_session *s);
-/* Until no event of these probes is being handed out; not in a callback. */
+/* Until no event of these probes is being handed out, and no handler of theirs runs; not in a callback. */
 void calls_await_events(struct ubp_session *s, const size_t *ids, size_t n);
 
 /*

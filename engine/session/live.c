@@ -190,7 +190,8 @@ static int take_over(struct ubp_session *s, struct session_maker *made,
 						      .spec = definitions_spec(made->defs, at),
 						      .made_by = made,
 						      .at = at,
-						      .cookie = what->cookie };
+						      .cookie = what->cookie,
+						      .handler = what->handler };
 
 		rc = numbers_append(s, &entry, UINT32_MAX);
 		if (rc < 0)
@@ -232,6 +233,7 @@ static int define_all(const struct ubp_session *s, struct definitions *made,
 	unlock(s);
 	if (!others)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	definitions_set_handler(made, &what->its);
 	if (what->is_checked)
 		definitions_set_others(made, others, n_others);
 	for (size_t i = 0; rc == 0 && i < what->n_texts; i++)
@@ -257,11 +259,9 @@ static int define(const struct ubp_session *s, const struct live_new *what,
 		  struct session_maker **ret_made, struct ubp_err *err)
 {
 	struct session_maker *made = maker_new();
-	int rc;
+	int rc = made ? session_definitions_new(s, &made->defs, err)
+		      : ubp_fail(err, ENOMEM, "out of memory");
 
-	if (!made)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = session_definitions_new(s, &made->defs, err);
 	if (rc == 0)
 		rc = define_all(s, made->defs, what, err);
 	if (rc < 0) {

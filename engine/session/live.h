@@ -18,13 +18,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/space/uprobe.h"
+#include "engine/ubp_handler.h"
+
 struct event_record;
 struct mailbox_answer;
 struct mailbox_message;
 struct spec_probe;
 struct ubp_err;
 struct ubp_session;
-struct uprobe;
 
 enum live_form { LIVE_DEFINITION, LIVE_EVENTS, LIVE_USDT };
 
@@ -37,6 +39,8 @@ struct live_new {
 	bool is_checked; /* it must not collide with what is there: an event has probes of one kind with the same args */
 	bool is_off; /* switched off */
 	void *cookie;
+	ubp_handler_fn *handler;   /* or NULL */
+	struct uprobe_handler its; /* what they are to know of it */
 };
 
 /* What was defined, and has none, gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */

@@ -11,6 +11,7 @@
 #include "engine/base/mailbox.h"
 #include "engine/define/definitions.h"
 #include "engine/session/calls.h"
+#include "engine/session/handler.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/mail.h"
@@ -143,8 +144,12 @@ int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 				  .filter = o.filter,
 				  .is_checked = true,
 				  .is_off = o.disabled,
-				  .cookie = o.cookie };
-	rc = check_new(&what, o.form, err);
+				  .cookie = o.cookie,
+				  .handler = o.handler,
+				  .its = handler_facts(o.handler, o.may_change) };
+	rc = o.may_change && !o.handler
+		     ? ubp_fail(err, EINVAL, ".may_change is for a handler, and there is none")
+		     : check_new(&what, o.form, err);
 	if (rc == 0)
 		rc = send_new(s, &what, &first, &n_new, &ticket, err);
 	if (rc < 0)

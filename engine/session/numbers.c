@@ -175,6 +175,19 @@ static void add_to(uint64_t *sum, const uint64_t *counter)
 	*sum += __atomic_load_n(counter, __ATOMIC_RELAXED);
 }
 
+void numbers_add_handled(struct uprobe_handled *sum, const struct uprobe_handled *handled)
+{
+	uint64_t longest_ns = __atomic_load_n(&handled->longest_ns, __ATOMIC_RELAXED);
+
+	add_to(&sum->n, &handled->n);
+	add_to(&sum->dropped, &handled->dropped);
+	add_to(&sum->changed, &handled->changed);
+	add_to(&sum->skipped, &handled->skipped);
+	add_to(&sum->refused, &handled->refused);
+	add_to(&sum->total_ns, &handled->total_ns);
+	sum->longest_ns = longest_ns > sum->longest_ns ? longest_ns : sum->longest_ns;
+}
+
 static void keep_counts(struct uprobe_stats *sum, const struct uprobe_stats *u)
 {
 	add_to(&sum->hits, &u->hits);
@@ -187,6 +200,7 @@ static void keep_counts(struct uprobe_stats *sum, const struct uprobe_stats *u)
 	add_to(&sum->ring_hits, &u->ring_hits);
 	add_to(&sum->ring_passed, &u->ring_passed);
 	add_to(&sum->ring_missed, &u->ring_missed);
+	numbers_add_handled(&sum->handled, &u->handled);
 	for (unsigned i = 0; i < MISSED_N; i++)
 		add_to(&sum->missed[i], &u->missed[i]);
 	for (unsigned i = 0; i < STOP_N; i++)

@@ -16,10 +16,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/ubp_handler.h"
+
 struct event_record;
 struct spec_probe;
 struct ubp_session;
 struct uprobe;
+struct uprobe_handled;
 
 /* As many as detours have switches for (event/ring.h); one more change fails with -ENOSPC. */
 #define NUMBERS_MAX (1u << 20)
@@ -52,6 +55,7 @@ struct session_number {
 	unsigned latest;  /* who has the place now */
 	unsigned n_there; /* of those that had it, itself included, that are not gone */
 	void *cookie;     /* atomic */
+	ubp_handler_fn *handler; /* NULL: it has none; the tracing thread's from the start on */
 	struct uprobe_stats *gone; /* what was counted by those that are gone; NULL: none is */
 };
 
@@ -72,6 +76,9 @@ void numbers_free_entry(struct ubp_session *s, unsigned number);
 /* Under the lock: the one at @i in the list of those that leave is in it no more. */
 void numbers_unlist(struct ubp_session *s, size_t i);
 void numbers_free(struct ubp_session *s);
+
+/* What was counted of handlers, added to @sum. */
+void numbers_add_handled(struct uprobe_handled *sum, const struct uprobe_handled *handled);
 
 /* Under the lock. The first of a caller's number; NULL: he cannot know it. Who has its place; NULL: it was removed. */
 struct session_number *numbers_known(const struct ubp_session *s, size_t number);

@@ -24,6 +24,7 @@
 #include "engine/plant/upgrade.h"
 #include "engine/plant/way_out.h"
 #include "engine/session/budget.h"
+#include "engine/session/handler.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/mail.h"
@@ -130,6 +131,7 @@ static int begin_hits(struct ubp_session *s)
 		.tracing = release_for_tracing,
 		.full = on_full,
 		.not_stepped = tell_not_stepped,
+		.handle = handler_run,
 		.ctx = s,
 	};
 

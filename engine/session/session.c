@@ -176,7 +176,7 @@ void session_close_descriptors(const struct ubp_session *s)
 
 void ubp_session_free(struct ubp_session *s)
 {
-	if (!s)
+	if (!s || calls_is_handler(s))
 		return;
 	if (owner_is_other(s)) {
 		ubp_session_forget(s);
@@ -368,7 +368,7 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 
 void ubp_stop(struct ubp_session *s)
 {
-	if (!s->tracing.is_there || owner_is_other(s))
+	if (!s->tracing.is_there || owner_is_other(s) || calls_is_handler(s))
 		return;
 	finder_stop(s->newcomer.finder, &s->count.finder);
 	s->newcomer.finder = NULL;

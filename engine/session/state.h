@@ -162,6 +162,8 @@ struct session_calls {
 	pthread_mutex_t news_lock;
 	pthread_cond_t news;  /* an answer has come, or an event was handed out that somebody waits for */
 	unsigned n_waiting;   /* atomic: for that event */
+	pthread_t handler;    /* .handling: who is in a handler */
+	unsigned handling; /* atomic: the id of the probe whose handler runs, and 1; 0: none */
 	unsigned now;         /* atomic: the probe's id whose event is just handed out, and 1; 0: none */
 };
 

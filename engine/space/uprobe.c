@@ -111,6 +111,7 @@ int uprobe_take_place(struct uprobe *probe, const struct uprobe *old)
 	probe->exits_due = old->exits_due;
 	probe->jumps_out = old->jumps_out;
 	probe->origin = old->origin;
+	probe->at_hit.handler = old->at_hit.handler;
 	take_window(probe, old);
 	return 0;
 }

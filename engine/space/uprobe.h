@@ -44,6 +44,11 @@ enum taken_out {
 	TAKEN_OUT_ONCE,     /* it was hit, and was to be hit once */
 };
 
+/* What handlers did; ns of their time. */
+struct uprobe_handled {
+	uint64_t n, dropped, changed, skipped, refused, total_ns, longest_ns;
+};
+
 /* Counters: written by the tracing thread alone, read by anybody, relaxed. */
 struct uprobe_stats {
 	uint64_t hits, passed, lost, too_big;
@@ -52,6 +57,7 @@ struct uprobe_stats {
 	uint64_t unanswered;    /* hits with memory that was not read: it might not answer */
 	const char *why_silent; /* why, of the last such hit; or NULL */
 	uint64_t left_out;      /* passed the filter at a stop, but not sampling */
+	struct uprobe_handled handled;
 	uint64_t ring_left_out; /* the same of records of detours; the delivering thread's */
 	/* By detours; the delivering thread writes them. ring_missed: MISSED_TAIL_JUMP. */
 	uint64_t ring_hits, ring_passed, ring_missed;
@@ -122,8 +128,17 @@ struct uprobe_life {
 	bool is_off; /* switched off: nothing is recorded; the caller's thread writes it, relaxed */
 };
 
+/* What the session has a handler for (engine/ubp_handler.h). */
+struct uprobe_handler {
+	bool is_there;
+	bool may_change; /* registers and memory */
+	bool is_entry; /* the probe stands at the first instruction of a function that its file names */
+	bool is_go; /* of a program of Go's, whose functions do not have C's calling convention */
+};
+
 /* Beside its program and its filter. */
 struct uprobe_at_hit {
+	struct uprobe_handler handler;
 	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
 	struct sample_plan *sample; /* which hits are; NULL: all */
 	bool no_stack;              /* of its hits none is recorded, where others have one */
@@ -220,6 +235,11 @@ static inline void uprobe_switch(struct uprobe *probe, bool on)
 static inline void uprobe_count(uint64_t *counter)
 {
 	__atomic_store_n(counter, *counter + 1, __ATOMIC_RELAXED);
+}
+
+static inline void uprobe_count_by(uint64_t *counter, uint64_t n)
+{
+	__atomic_store_n(counter, *counter + n, __ATOMIC_RELAXED);
 }
 
 static inline void uprobe_uncount(uint64_t *counter)

@@ -14,6 +14,7 @@
 #include "engine/base/err.h"
 #include "engine/base/page.h"
 #include "engine/fetch/fetch.h"
+#include "engine/os/maps.h"
 #include "engine/os/silent.h"
 #include "engine/trace/care.h"
 #include "engine/trace/direct.h"
@@ -222,6 +223,48 @@ int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void
 	rc = direct_write(&mem->file, mem->pokes && mem->pokes->needed, vaddr, buf, len,
 			  &is_there);
 	return rc < 0 && is_there && poke_somehow(mem, tid, vaddr, buf, len) == 0 ? 0 : rc;
+}
+
+/* mem_write() writes to what is read-only, too; page by page. */
+static int write_where_it_may(const struct trace_mem *mem, pid_t tid, uint64_t vaddr,
+			      const void *buf, size_t len)
+{
+	struct ubp_err ignored;
+	struct maps maps;
+	int rc = maps_read(tid, &maps, &ignored);
+
+	if (rc < 0)
+		return rc;
+	for (size_t done = 0, n; done < len && rc == 0; done += n) {
+		const struct mapping *m = maps_at(&maps, vaddr + done);
+
+		n = PAGE - (vaddr + done) % PAGE;
+		n = n < len - done ? n : len - done;
+		rc = m && m->write
+			     ? mem_write(mem, tid, vaddr + done, (const char *)buf + done, n)
+			     : -EFAULT;
+	}
+	maps_free(&maps);
+	return rc;
+}
+
+int mem_write_as_program(const struct trace_mem *mem, pid_t tid, uint64_t vaddr,
+			 const void *buf, size_t len)
+{
+	struct iovec local = { (void *)(uintptr_t)buf, len },
+		     remote = { (void *)(uintptr_t)vaddr, len };
+	ssize_t n;
+
+	if (!len)
+		return 0;
+	if (!mem_is_sure(mem, tid))
+		return write_where_it_may(mem, tid, vaddr, buf, len);
+	n = process_vm_writev(tid, &local, 1, &remote, 1, 0);
+	if (n < 0 && errno == ENOSYS)
+		return write_where_it_may(mem, tid, vaddr, buf, len);
+	if (n < 0)
+		return -errno;
+	return (size_t)n == len ? 0 : -EFAULT;
 }
 
 const char *mem_error(const struct trace_mem *mem, int rc)

@@ -125,6 +125,13 @@ void mem_expect(const struct trace_mem *mem, uint64_t vaddr);
 int mem_write(const struct trace_mem *mem, pid_t tid, uint64_t vaddr, const void *buf,
 	      size_t len);
 
+/*
+ * Write where the program itself could. Returns 0 or -errno; -EFAULT: not all of that can be written, and what is in front of it was; -EIO: it may not
+ * answer. By way of maps where the call for it would have to wait.
+ */
+int mem_write_as_program(const struct trace_mem *mem, pid_t tid, uint64_t vaddr,
+			 const void *buf, size_t len);
+
 /* For people: why reading or writing has failed with @rc, -errno. */
 const char *mem_error(const struct trace_mem *mem, int rc);
 

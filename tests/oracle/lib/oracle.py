@@ -430,7 +430,7 @@ STATS = re.compile(rb"(?:uprobe|usdt): stats: \S+ [^/ ]+/(?P<name>\w+) (?P<count
 
 # Why a place may well be no jump: what its code is like, and other probes. All else is a fault.
 GOOD_REASONS = re.compile(
-    r"only a stop tells|another probe stands|the jump of another probe|more probes than a detour|"
+    r"only a stop tells|a handler runs|another probe stands|the jump of another probe|more probes than a detour|"
     r"returns are caught|no room for a jump at the ret|too few returns by the ret|several functions are left by the ret|ubp itself watches|"
     r"no room for a jump where the function is left|more than that a function is left|not a function of few instructions|"
     r"an instruction under the jump made a fault|a thread was in the middle of it|"
