@@ -17,6 +17,7 @@
 
 #include "engine/ubp.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_handler.h"
 #include "engine/ubp_live.h"
 #include "engine/ubp_stats.h"
 
@@ -150,6 +151,30 @@ static int on_event(void *ctx, const struct ubp_event *event)
 	return any(50) == 0;
 }
 
+/* On the tracing thread. What it may not change stays, so the program still computes the same. */
+static enum ubp_verdict on_hit(void *cookie, struct ubp_hit *hit)
+{
+	unsigned how = (unsigned)ubp_hit_time_ns(hit);
+	uint64_t value = how, addresses[8];
+	struct ubp_err why;
+	char text[16];
+
+	(void)ubp_hit_reg(hit, how & 1 ? "sp" : "no_such", &value);
+	(void)ubp_hit_arg(hit, how % 9, &value);
+	(void)ubp_hit_result(hit, &value);
+	(void)ubp_hit_read(hit, value, text, how % sizeof(text));
+	(void)ubp_hit_read_string(hit, value, text, how % sizeof(text));
+	(void)ubp_hit_stack(hit, addresses, how % ARRAY_N(addresses));
+	(void)ubp_probe_cookie(session, ubp_hit_probe(hit));
+	if (ubp_hit_set_reg(hit, how & 2 ? "no_such" : "ip", value, &why) >= 0 ||
+	    ubp_hit_write(hit, 16, text, 1, &why) >= 0)
+		fail("what no handler may is done", 0);
+	if (how % 16 == 0 && ubp_dispatch(session, on_event, NULL, &why) != -EDEADLK)
+		fail("a dispatch in a handler is well", 0);
+	(void)cookie;
+	return (enum ubp_verdict)(how % 3);
+}
+
 /* --- calls --------------------------------------------------------------------------------------- */
 
 static void add(void)
@@ -174,6 +199,8 @@ static void add(void)
 	opt.filter = a_filter();
 	opt.disabled = any(4) == 0;
 	opt.cookie = &n;
+	opt.handler = any(4) ? NULL : on_hit;
+	opt.may_change = any(8) == 0;
 	(void)is_well("ubp_probes_add",
 		      ubp_probes_add(session, any(20) ? texts : NULL, n_texts,
 				     any(4) ? &opt : NULL, any(2) ? &first : NULL,
