@@ -92,7 +92,7 @@ DEFS+=(-e 'r:t/ret ./prog:cmpbody r=%ax' -e 'r:t/product_r ./prog:main.product r
 DEFS+=(-e 'r:t/moved ./prog:runtime.memmove' -e 'r:t/cleared ./prog:runtime.memclrNoHeapPointers')
 # A function of one ret.
 DEFS+=(-e 'p:t/barrier ./prog:runtime.publicationBarrier.abi0' -e 'r:t/barrier_r ./prog:runtime.publicationBarrier.abi0')
-rounds=$(scaled 6)
+rounds=$(scaled 3)
 for ((i = 0; i < rounds; i++)); do
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 	for name in sum product get strhash memmove cmpbody ret moved barrier barrier_r; do wait_for events.txt " $name: "; done
