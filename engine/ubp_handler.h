@@ -16,7 +16,7 @@
  * Where. Handlers of a session run one at a time on the session's tracing thread, which is not the caller's: with all signals blocked, on a
  * stack of the usual size. Its data is to be shared as between any threads. What it is called with is good until it returns, on that thread alone.
  *
- * How long. The thread of the target stands still until the handler returns: some 10 us of a stop, and what the handler takes. Its other threads run on
+ * How long. The thread of the target stands still until the handler returns: a stop, of 10 us to 100 us by how busy the machine is, and what the handler takes. Its other threads run on
  * until they meet something that only the tracing thread can deal with; so do other processes. Signals that come meanwhile are delivered behind it,
  * and no system call is broken off. So a handler should be short: it is a part of what the target's users wait for. It counts for ubp_limits.max_overhead.
  *
