@@ -84,6 +84,13 @@ int ubp_trigger_record(struct ubp_session *session, const char *event, bool on,
 const char *ubp_trigger_state(struct ubp_session *session, const char *event);
 
 /*
+ * All that was wrong with the last text that ubp_trigger_write() or ubp_synthetic_add() took, of which struct ubp_err has but the first: the
+ * entries of the kernel's error_log, at most 8. @where: what is in front of ": error:". Both are good during the call.
+ */
+typedef void ubp_trigger_error_fn(void *ctx, const char *where, const struct ubp_err *err);
+void ubp_trigger_errors(const struct ubp_session *session, ubp_trigger_error_fn *fn, void *ctx);
+
+/*
  * Which of the event's own hits are handed out: those for which @filter holds; NULL: all. Triggers are carried out for the others,
  * too, which is the difference from a filter of a definition. Errors: those of ubp_add() about a filter; -ENOENT, -ENOMEM, -EBUSY.
  */
@@ -120,6 +127,11 @@ const char *ubp_trigger_explain(struct ubp_session *session, size_t i);
 
 /* Define a synthetic event, "NAME TYPE FIELD[; TYPE FIELD]...", or remove it ("!NAME"). Its hits are events of no probe: ubp_event_name(). */
 int ubp_synthetic_add(struct ubp_session *session, const char *text, struct ubp_err *err);
+/* All go, as by opening the kernel's file with O_TRUNC. -EBUSY: one is in use, and none goes. */
+int ubp_synthetic_clear(struct ubp_session *session, struct ubp_err *err);
+/* The kernel's file "format" of the synthetic event @name; "": it is none. */
+const char *ubp_synthetic_format(struct ubp_session *session, const char *name,
+				 size_t *ret_len);
 /* All synthetic events, a line each. */
 const char *ubp_synthetic_list(struct ubp_session *session, size_t *ret_len);
 

@@ -58,8 +58,7 @@ static struct group *group_named(const struct events *events, const char *name)
 	return NULL;
 }
 
-static struct event *event_named(const struct events *events, const char *group,
-				 const char *name)
+struct event *events_named(const struct events *events, const char *group, const char *name)
 {
 	for (size_t i = 0; i < events->n_events; i++)
 		if (strcmp(events->events[i]->name, name) == 0 &&
@@ -182,25 +181,22 @@ static struct group *take_group(struct events *events, const char *name)
 	return group;
 }
 
-/* The event of the newest of .check's probes, made if need be; NULL: memory is short. */
-static struct event *take_event(struct events *events)
+/* NULL: memory is short. */
+static struct event *make_event(struct events *events, const char *group, const char *name,
+				const char *format)
 {
-	size_t i = events->n_probes;
-	const char *name = ubp_probe_event(events->check, i);
-	struct event *event = event_named(events, ubp_probe_group(events->check, i), name);
+	struct event *event;
 
-	if (event || VEC_DOUBLE(events->events, events->n_events) < 0)
-		return event;
+	if (VEC_DOUBLE(events->events, events->n_events) < 0)
+		return NULL;
 	event = calloc(1, sizeof(*event));
 	if (!event)
 		return NULL;
 	event->id = free_id(events);
 	event->number = ++events->last_number;
 	event->name = strdup(name);
-	event->format = format_with(ubp_probe_format(events->check, i), event->id);
-	event->group = event->name && event->format
-			       ? take_group(events, ubp_probe_group(events->check, i))
-			       : NULL;
+	event->format = format_with(format, event->id);
+	event->group = event->name && event->format ? take_group(events, group) : NULL;
 	if (!event->group) {
 		free_event(events, event);
 		return NULL;
@@ -208,6 +204,35 @@ static struct event *take_event(struct events *events)
 	event->group->n_events++;
 	events->events[events->n_events++] = event;
 	return event;
+}
+
+/* The event of the newest of .check's probes, made if need be; NULL: memory is short. */
+static struct event *take_event(struct events *events)
+{
+	size_t i = events->n_probes;
+	const char *group = ubp_probe_group(events->check, i);
+	const char *name = ubp_probe_event(events->check, i);
+	struct event *event = events_named(events, group, name);
+
+	return event ? event
+		     : make_event(events, group, name, ubp_probe_format(events->check, i));
+}
+
+int events_add_made(struct events *events, const char *name, const char *format)
+{
+	struct event *event;
+
+	if (events_named(events, EVENTS_MADE_GROUP, name))
+		return 0;
+	event = make_event(events, EVENTS_MADE_GROUP, name, format);
+	if (event)
+		event->is_made = true;
+	return event ? 0 : -ENOMEM;
+}
+
+void events_remove_made(struct events *events, struct event *event)
+{
+	free_event(events, event);
 }
 
 static struct probe *new_probe(const struct events *events, const struct events_by *by)
@@ -239,12 +264,39 @@ static struct probe *new_probe(const struct events *events, const struct events_
 	return probe;
 }
 
+/* Of .check alone. */
+static int take_back(struct events *events, const char *listing, struct ubp_err *err)
+{
+	struct text line = { 0 };
+	int rc = -ENOMEM;
+
+	text_printf(&line, "-%s", listing + 1);
+	if (!line.is_short)
+		rc = ubp_add_events(events->check, line.data, line.len, NULL, err);
+	text_free(&line);
+	return rc;
+}
+
+/* A synthetic event has its name. */
+static int refuse(struct events *events, struct probe *probe, struct ubp_err *err)
+{
+	int rc = take_back(events, probe->listing, err);
+
+	free_probe(probe);
+	return rc < 0 ? rc : ubp_fail(err, EEXIST, "there is a synthetic event of that name");
+}
+
 /* The newest of .check's probes becomes one of ours. */
 static int take_up(struct events *events, const struct events_by *by, struct ubp_err *err)
 {
 	struct probe *probe = new_probe(events, by);
+	const struct event *same =
+		events_named(events, ubp_probe_group(events->check, events->n_probes),
+			     ubp_probe_event(events->check, events->n_probes));
 	int rc = -ENOMEM;
 
+	if (probe && same && same->is_made)
+		return refuse(events, probe, err);
 	(void)pthread_mutex_lock(events->lock);
 	if (probe && VEC_DOUBLE(events->probes, events->n_probes) == 0)
 		probe->event = take_event(events);
@@ -343,13 +395,8 @@ static bool is_meant(const struct probe *probe, const struct deletion *d)
 /* Of .check and of ours. */
 static int delete_at(struct events *events, size_t i, struct events_by *by, struct ubp_err *err)
 {
-	struct text line = { 0 };
-	int rc = -ENOMEM;
+	int rc = take_back(events, events->probes[i]->listing, err);
 
-	text_printf(&line, "-%s", events->probes[i]->listing + 1);
-	if (!line.is_short)
-		rc = ubp_add_events(events->check, line.data, line.len, NULL, err);
-	text_free(&line);
 	if (rc < 0)
 		return rc;
 	(void)pthread_mutex_lock(events->lock);
@@ -391,7 +438,7 @@ int events_delete_all(struct events *events, struct events_by *by)
 	ubp_err_reset(&err);
 	by->has_deleted = true;
 	for (size_t i = 0; i < events->n_events; i++)
-		if (by->is_busy(by->ctx, events->events[i]))
+		if (!events->events[i]->is_made && by->is_busy(by->ctx, events->events[i]))
 			return -EBUSY;
 	while (rc == 0 && events->n_probes)
 		rc = delete_at(events, 0, by, &err);

@@ -16,6 +16,7 @@
 #include "cli/fs/tracer.h"
 #include "cli/fs/triggers.h"
 #include "engine/base/err.h"
+#include "engine/ubp_trigger.h"
 
 #define FILTER_MAX 4096
 
@@ -121,8 +122,11 @@ struct selection {
 	char *either, *group_name, *event_name;
 };
 
-static bool is_selected(const struct selection *s, const struct event *event)
+static bool is_selected(const struct instance *instance, const struct selection *s,
+			const struct event *event)
 {
+	if (event->is_made && instance->number)
+		return false;
 	if ((s->event && s->event != event) || (s->group && s->group != event->group))
 		return false;
 	if (s->either && strcmp(s->either, event->name) != 0 &&
@@ -222,7 +226,7 @@ static int set_selected(struct state *state, struct instance *instance,
 	for (size_t i = 0; i < state->events.n_events; i++) {
 		const struct event *event = state->events.events[i];
 
-		if (!is_selected(s, event))
+		if (!is_selected(instance, s, event))
 			continue;
 		any = true;
 		if (instance_is_enabled(instance, event->number) != on)
@@ -270,7 +274,7 @@ static void read_enable(struct state *state, const struct file_at *at, struct te
 	for (size_t i = 0; i < state->events.n_events; i++) {
 		const struct event *event = state->events.events[i];
 
-		if (is_selected(&s, event))
+		if (is_selected(at->instance, &s, event))
 			some[instance_has_probes(at->instance, event->number)] = true;
 	}
 	text_puts(out, some[0] && some[1] ? "X\n" : some[1] ? "1\n" : some[0] ? "0\n" : "?\n");
@@ -385,6 +389,17 @@ static char *show_filter(const char *filter)
 	return text.data;
 }
 
+static int check_filter(struct state *state, const struct event *event, const char *filter,
+			struct ubp_err *err)
+{
+	char name[FS_TRIGGERS_NAME_ROOM];
+
+	if (!event->is_made)
+		return events_check_filter(&state->events, event, filter, err);
+	fs_triggers_name(event, name);
+	return ubp_trigger_filter(fs_triggers_session(&state->triggers), name, filter, err);
+}
+
 /*
  * @filter NULL: none. One that is wrong leaves the event without any, and the file says what was wrong.
  */
@@ -392,7 +407,7 @@ static int set_filter(struct state *state, struct instance *instance, const stru
 		      const char *filter, struct ubp_err *err)
 {
 	struct event_state *of;
-	int rc = filter ? events_check_filter(&state->events, event, filter, err) : 0, traced;
+	int rc = filter ? check_filter(state, event, filter, err) : 0, traced;
 	struct ubp_err later;
 
 	(void)pthread_mutex_lock(&state->lock);
@@ -409,7 +424,7 @@ static int set_filter(struct state *state, struct instance *instance, const stru
 	else
 		keep_filter(state, of, NULL, NULL);
 	ubp_err_reset(&later);
-	traced = event_state_is_traced(of) ? state_trace(state, &later) : 0;
+	traced = event_state_is_traced(of) || event->is_made ? state_trace(state, &later) : 0;
 	return rc < 0 ? rc : traced;
 }
 
@@ -477,7 +492,7 @@ static ssize_t write_group_filter(struct state *state, const struct file_at *at,
 		if (event->group != at->group)
 			continue;
 		ubp_err_reset(&err);
-		if (none || events_check_filter(&state->events, event, filter, &err) == 0) {
+		if (none || check_filter(state, event, filter, &err) == 0) {
 			(void)set_filter(state, at->instance, event, none ? NULL : filter,
 					 &err);
 			continue;

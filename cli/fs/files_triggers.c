@@ -12,11 +12,21 @@
 #include "cli/fs/files.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
+#include "cli/fs/tracer.h"
 #include "cli/fs/triggers.h"
 #include "engine/base/err.h"
 #include "engine/ubp_trigger.h"
 
 #define TRIGGER_MAX 4096
+
+static void log_error(void *ctx, const char *where, const struct ubp_err *err)
+{
+	struct state *state = ctx;
+
+	(void)pthread_mutex_lock(&state->lock);
+	error_log_add(&state->instances[0]->errors, where, err);
+	(void)pthread_mutex_unlock(&state->lock);
+}
 
 /* --- probes that stand for triggers ------------------------------------------ */
 
@@ -58,12 +68,15 @@ static int with_probes(struct state *state, const struct event *event, const cha
 	int rc = fs_triggers_begin(&state->triggers, err);
 	struct ubp_session *session = fs_triggers_session(&state->triggers);
 	char name[FS_TRIGGERS_NAME_ROOM];
+	bool is_begun = rc == 0;
 
 	fs_triggers_name(event, name);
-	if (rc == 0)
+	if (is_begun)
 		rc = text ? ubp_trigger_write(session, name, text, err)
 			  : ubp_trigger_clear(session, name, err);
 	fs_triggers_look_at_events(&state->triggers);
+	if (rc < 0 && text && is_begun)
+		ubp_trigger_errors(session, log_error, state);
 	return rc;
 }
 
@@ -100,19 +113,6 @@ static bool is_unknown(const char *text)
 	       strstr(text, "snapshot(") || strstr(text, "stacktrace");
 }
 
-/* Of a histogram the text is what was written, of a filter but that. */
-static void log_error(struct state *state, const struct event *event, const struct ubp_err *err)
-{
-	char what[176] = "event filter parse error";
-
-	if (strncmp(err->command, "hist:", 5) == 0)
-		(void)snprintf(what, sizeof(what), "hist:%s:%s", event->group->name,
-			       event->name);
-	(void)pthread_mutex_lock(&state->lock);
-	error_log_add(&state->instances[0]->errors, what, err);
-	(void)pthread_mutex_unlock(&state->lock);
-}
-
 static ssize_t write_trigger(struct state *state, const struct file_at *at,
 			     const struct file_write *w)
 {
@@ -129,8 +129,6 @@ static ssize_t write_trigger(struct state *state, const struct file_at *at,
 		return -ENOMEM;
 	ubp_err_reset(&err);
 	rc = *text && !is_unknown(text) ? run(state, at->event, text, &err) : -EINVAL;
-	if (rc < 0)
-		log_error(state, at->event, &err);
 	free(text);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
@@ -156,7 +154,76 @@ static void read_hist(struct state *state, const struct file_at *at, struct text
 	fs_triggers_hist(&state->triggers, at->event, out);
 }
 
+/* --- synthetic_events --------------------------------------------------------- */
+
+/* @text NULL: all go. They are the session's, which is there as long as there are some. */
+static int change_made(struct state *state, const char *text)
+{
+	struct ubp_session *session;
+	struct ubp_err err;
+	bool is_begun;
+	int rc;
+
+	ubp_err_reset(&err);
+	fs_tracer_keep(state->tracer, true);
+	rc = state_trace(state, &err);
+	if (rc == 0)
+		state_sync(state);
+	if (rc == 0)
+		rc = fs_triggers_begin(&state->triggers, &err);
+	session = fs_triggers_session(&state->triggers);
+	is_begun = rc == 0;
+	if (is_begun)
+		rc = text ? ubp_synthetic_add(session, text, &err)
+			  : ubp_synthetic_clear(session, &err);
+	if (rc < 0 && text && is_begun)
+		ubp_trigger_errors(session, log_error, state);
+	if (fs_triggers_look_at_made(&state->triggers) < 0 && rc == 0)
+		rc = -ENOMEM;
+	state_clear_deleted(state);
+	fs_tracer_keep(state->tracer, fs_triggers_has_made(&state->triggers));
+	(void)state_trace(state, &err);
+	return rc;
+}
+
+static ssize_t write_made(struct state *state, const struct file_at *at,
+			  const struct file_write *w)
+{
+	char *text;
+	int rc;
+
+	(void)at;
+	if (!w->len)
+		return 0;
+	if (w->len >= TRIGGER_MAX)
+		return -EINVAL;
+	text = strndup(w->data, w->len);
+	if (!text)
+		return -ENOMEM;
+	rc = change_made(state, text);
+	free(text);
+	return rc < 0 ? rc : (ssize_t)w->len;
+}
+
+static int clear_made(struct state *state, const struct file_at *at)
+{
+	(void)at;
+	return fs_triggers_has_made(&state->triggers) ? change_made(state, NULL) : 0;
+}
+
+static void read_made(struct state *state, const struct file_at *at, struct text *out)
+{
+	struct ubp_session *session = fs_triggers_session(&state->triggers);
+	const char *list = session ? ubp_synthetic_list(session, NULL) : NULL;
+
+	(void)at;
+	if (list)
+		text_puts(out, list);
+}
+
 const struct file files_of_triggers[] = {
+	{ "synthetic_events", 0640, IN_TOP, .reads_slowly = true, .writes_slowly = true,
+	  .read = read_made, .write = write_made, .truncate = clear_made },
 	{ "trigger", 0640, IN_OWN_EVENT, .reads_slowly = true, .writes_slowly = true,
 	  .read = read_trigger, .write = write_trigger, .truncate = clear_triggers },
 	{ "hist", 0440, IN_OWN_EVENT, .reads_slowly = true, .read = read_hist },

@@ -112,12 +112,14 @@ static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_ev
 {
 	struct state *state = ctx;
 	struct instance *instance;
+	bool is_made;
 
 	lock(state);
+	is_made = ubp_event_probe(event) == UBP_EVENT_SYNTHETIC;
 	instance = state_instance(state, wanted ? wanted->instance : 0);
-	if (wanted)
+	if (wanted || is_made)
 		keep_name(state, ubp_event_tid(event), ubp_event_comm(event));
-	if (instance && wanted)
+	if (instance && (wanted || is_made))
 		/* Of what triggers know, the engine has seen to that. */
 		instance_event(instance,
 			       instance->is_on ||
@@ -153,7 +155,9 @@ static void disable_all(struct state *state)
 				state->instances[i]->states[k].is_soft = false;
 	unlock(state);
 	ubp_err_reset(&err);
+	fs_tracer_keep(state->tracer, false);
 	(void)fs_tracer_set(state->tracer, &none, state_clocks[state->clock].engine, &err);
+	(void)fs_triggers_look_at_made(&state->triggers);
 }
 
 void state_dispatch(struct state *state)

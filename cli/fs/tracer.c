@@ -29,6 +29,7 @@ struct fs_tracer {
 	const char *clock;
 	struct wanted_list list; /* what the session has: the cookies of its probes */
 	unsigned generation;     /* of the newest session */
+	bool is_kept;            /* there is one, even if nothing is traced */
 	bool has_failed;
 };
 
@@ -322,23 +323,29 @@ static int change(struct fs_tracer *tracer, struct wanted_list *list, struct ubp
 int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
 		  struct ubp_err *err)
 {
-	bool had_some = tracer->list.n;
+	bool had_some = tracer->list.n, was_there = false, is_wanted = list->n || tracer->is_kept;
 	int rc = 0;
 
 	tracer->has_failed = false;
-	if (!list->n || (tracer->session && strcmp(clock, tracer->clock) != 0))
+	if (!is_wanted || (tracer->session && strcmp(clock, tracer->clock) != 0))
 		stop(tracer);
-	if (!list->n)
+	if (!is_wanted)
 		return 0;
-	if (!tracer->session)
+	was_there = tracer->session;
+	if (!was_there)
 		rc = start(tracer, clock, err);
 	if (rc == 0)
 		rc = change(tracer, list, err);
-	if (rc < 0 && !tracer->list.n) {
+	if (rc < 0 && !tracer->list.n && !(was_there && tracer->is_kept)) {
 		stop(tracer);
 		tracer->has_failed = had_some;
 	}
 	return rc;
+}
+
+void fs_tracer_keep(struct fs_tracer *tracer, bool on)
+{
+	tracer->is_kept = on;
 }
 
 struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer)

@@ -56,6 +56,8 @@ void fs_tracer_free(struct fs_tracer *tracer);
  */
 int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
 		  struct ubp_err *err);
+/* A session is there whatever is traced, or not any more: from the next fs_tracer_set() on. */
+void fs_tracer_keep(struct fs_tracer *tracer, bool on);
 /* NULL: nothing is traced. */
 struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer);
 /* The number of that session, which no other one ever has; 0: nothing is traced. */

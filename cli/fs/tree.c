@@ -150,6 +150,16 @@ static int list_root(const struct listing *l)
 	return rc;
 }
 
+/* Has it synthetic events alone? */
+static bool is_all_made(const struct state *state, const struct group *group)
+{
+	for (size_t i = 0; i < state->events.n_events; i++)
+		if (state->events.events[i]->group == group &&
+		    !state->events.events[i]->is_made)
+			return false;
+	return true;
+}
+
 static int list_groups(const struct listing *l)
 {
 	struct parts p = l->of;
@@ -157,6 +167,8 @@ static int list_groups(const struct listing *l)
 
 	p.kind = KIND_GROUP;
 	for (size_t i = 0; rc == 0 && i < l->state->events.n_groups; i++) {
+		if (l->of.instance && is_all_made(l->state, l->state->events.groups[i]))
+			continue;
 		p.of = l->state->events.groups[i]->number;
 		rc = tell_folder(l, l->state->events.groups[i]->name, p);
 	}
@@ -173,7 +185,7 @@ static int list_events(const struct listing *l)
 		const struct event *event = l->state->events.events[i];
 
 		p.of = event->number;
-		if (event->group->number == l->of.of)
+		if (event->group->number == l->of.of && !(l->of.instance && event->is_made))
 			rc = tell_folder(l, event->name, p);
 	}
 	return rc;

@@ -3,7 +3,9 @@
 
 #include "cli/fs/triggers.h"
 
+#include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/fs/events.h"
@@ -51,6 +53,14 @@ bool fs_triggers_any(const struct fs_triggers *triggers)
 	for (size_t i = 0; i < triggers->own->n_states; i++)
 		if (triggers->own->states[i].is_soft)
 			return true;
+	return fs_triggers_has_made(triggers);
+}
+
+bool fs_triggers_has_made(const struct fs_triggers *triggers)
+{
+	for (size_t i = 0; i < triggers->events->n_events; i++)
+		if (triggers->events->events[i]->is_made)
+			return true;
 	return false;
 }
 
@@ -93,7 +103,8 @@ int fs_triggers_follow(struct fs_triggers *triggers, struct ubp_err *err)
 		const struct event *event = triggers->events->events[i];
 		struct event_state *of = state_of(triggers, event);
 
-		if (of && event_state_is_traced(of))
+		/* A synthetic event has no probes that go when it is disabled. */
+		if (of && (event_state_is_traced(of) || event->is_made))
 			rc = follow(session, event, of, fs_tracer_generation(triggers->tracer),
 				    err);
 	}
@@ -122,6 +133,72 @@ void fs_triggers_look_at_events(struct fs_triggers *triggers)
 		of->was_enabled |= of->is_enabled;
 		(void)pthread_mutex_unlock(triggers->lock);
 	}
+}
+
+/* --- synthetic events ------------------------------------------------------- */
+
+/* Does a line of @list begin with @name and a tab? */
+static bool has_line(const char *list, const char *name)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = list; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) == 0 && line[len] == '\t')
+			return true;
+	}
+	return false;
+}
+
+static void drop_gone(struct fs_triggers *triggers, const char *list)
+{
+	struct events *events = triggers->events;
+
+	for (size_t i = events->n_events; i-- > 0;) {
+		struct event *event = events->events[i];
+		const struct event_state *of = state_of(triggers, event);
+
+		if (!event->is_made || has_line(list, event->name))
+			continue;
+		triggers->own->has_lost_event |= of && of->was_enabled;
+		instance_forget_state(triggers->own, event->number);
+		events_remove_made(events, event);
+	}
+}
+
+/* The events of @list, a line each, which is cut in pieces. */
+static int take_new(struct fs_triggers *triggers, struct ubp_session *session, char *list)
+{
+	char *line, *rest = list;
+	int rc = 0;
+
+	while (rc == 0 && (line = strsep(&rest, "\n")) && *line) {
+		const char *name = strsep(&line, "\t");
+		const char *format = ubp_synthetic_format(session, name, NULL);
+
+		(void)pthread_mutex_lock(triggers->lock);
+		rc = format ? events_add_made(triggers->events, name, format) : -ENOMEM;
+		(void)pthread_mutex_unlock(triggers->lock);
+	}
+	return rc;
+}
+
+int fs_triggers_look_at_made(struct fs_triggers *triggers)
+{
+	struct ubp_session *session = fs_triggers_session(triggers);
+	const char *told = session ? ubp_synthetic_list(session, NULL) : "";
+	char *list = told ? strdup(told) : NULL;
+	int rc = 0;
+
+	if (!list)
+		return -ENOMEM;
+	(void)pthread_mutex_lock(triggers->lock);
+	drop_gone(triggers, list);
+	(void)pthread_mutex_unlock(triggers->lock);
+	if (session)
+		rc = take_new(triggers, session, list);
+	free(list);
+	return rc;
 }
 
 const struct event *fs_triggers_named(const struct fs_triggers *triggers, const char *text,

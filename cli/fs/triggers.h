@@ -25,7 +25,7 @@ struct ubp_session;
 /* Others own all but the last. */
 struct fs_triggers {
 	struct fs_tracer *tracer;
-	const struct events *events;
+	struct events *events;
 	struct instance *own;  /* the tree's */
 	pthread_mutex_t *lock; /* of .own's */
 	unsigned in; /* the number of the session in which triggers were written; 0: none */
@@ -41,8 +41,12 @@ int fs_triggers_follow(struct fs_triggers *triggers, struct ubp_err *err);
 void fs_triggers_look(struct fs_triggers *triggers);
 /* Triggers were written: which events they are about now. */
 void fs_triggers_look_at_events(struct fs_triggers *triggers);
-/* Are there any? */
+/* Synthetic events were written: the tree has those that the session has. 0 or -ENOMEM. */
+int fs_triggers_look_at_made(struct fs_triggers *triggers);
+/* Are there any, or synthetic events? */
 bool fs_triggers_any(const struct fs_triggers *triggers);
+/* Are there synthetic events? */
+bool fs_triggers_has_made(const struct fs_triggers *triggers);
 
 /* The event that is called so, up to @between behind the group, and one of ": \t\n)" behind the event. NULL: there is none. */
 const struct event *fs_triggers_named(const struct fs_triggers *triggers, const char *text,

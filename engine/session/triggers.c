@@ -401,7 +401,7 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	triggers = s->out.triggers;
 	if (lacks_stacks(s, event, text))
 		return ubp_fail(err, EINVAL, "'%s': no stacks are taken (-s)", text);
-	before = triggers->set->log.n;
+	before = triggers->n_logged = triggers->set->log.n;
 	rc = trigger_write(triggers->set, event, text, strlen(text));
 	if (rc == -EINVAL && !s->opt.strict &&
 	    (tell_unknown(text, err) || tell_target(triggers, text, err)))
@@ -440,9 +440,22 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	drop_made(triggers);
-	before = triggers->set->log.n;
+	before = triggers->n_logged = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));
 	return triggers_fail(triggers, before, rc, text, err);
+}
+
+int ubp_synthetic_clear(struct ubp_session *s, struct ubp_err *err)
+{
+	struct session_triggers *triggers = triggers_of(s);
+
+	ubp_err_reset(err);
+	if (!triggers)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	drop_made(triggers);
+	if (synth_truncate(triggers->set) == 0)
+		return 0;
+	return ubp_fail(err, EBUSY, "one of the synthetic events is in use");
 }
 
 /* --- what is counted in place of handed in ------------------------------------------------ */

@@ -73,6 +73,28 @@ int triggers_know(struct session_triggers *triggers, const char *name)
 	return rc;
 }
 
+/* --- what was wrong ---------------------------------------------------------------------- */
+
+void ubp_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn, void *ctx)
+{
+	const struct trigger_log *log = s->out.triggers ? &s->out.triggers->set->log : NULL;
+	size_t i = s->out.triggers ? s->out.triggers->n_logged : 0;
+	struct ubp_err err;
+
+	if (log && log->n - i > TRIGGER_LOG_MAX)
+		i = log->n - TRIGGER_LOG_MAX;
+	for (; log && i < log->n; i++) {
+		const struct trigger_log_entry *entry = &log->entries[i % TRIGGER_LOG_MAX];
+
+		if (!entry->text || !entry->command || !entry->location)
+			continue;
+		ubp_err_reset(&err);
+		(void)ubp_fail(&err, EINVAL, "%s", entry->text);
+		ubp_err_caret(&err, entry->command, strlen(entry->command), entry->caret);
+		fn(ctx, entry->location, &err);
+	}
+}
+
 /* --- what is asked meanwhile ------------------------------------------------------------ */
 
 const char *ubp_trigger_state(struct ubp_session *s, const char *name)

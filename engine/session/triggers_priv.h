@@ -35,6 +35,7 @@ struct session_triggers {
 	uint64_t until_ns;    /* ... which is until then */
 	uint64_t hit_ns;      /* when the hit was whose triggers are carried out */
 	struct sink_buf text; /* what was given last */
+	size_t n_logged; /* of .set's log, before the text that was written last */
 	bool is_settled;
 	struct map
 		counted; /* events whose hits are counted, by address: the number of their table, + 1 */

@@ -5,12 +5,14 @@
 
 #include <errno.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "engine/base/map.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/triggers_priv.h"
 #include "engine/sink/buf.h"
+#include "engine/spec/probe.h"
 #include "engine/tally/tally.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/hist_rows.h"
@@ -161,6 +163,22 @@ static void read_synthetic(struct session_triggers *triggers, struct trigger_eve
 {
 	(void)event;
 	synth_read(triggers->set, to);
+}
+
+static void read_format(struct session_triggers *triggers, struct trigger_event *event,
+			struct sink_buf *to)
+{
+	(void)triggers;
+	if (event->synth)
+		synth_format(event, to);
+}
+
+const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t *ret_len)
+{
+	char full[sizeof(SYNTH_GROUP) + SPEC_NAME_MAX + 2];
+
+	(void)snprintf(full, sizeof(full), "%s:%s", SYNTH_GROUP, name);
+	return give(s, full, ret_len, read_format);
 }
 
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+"""Rows of the corpus of triggers (tests/corpus/triggers.jsonl: what a kernel with histograms answered) by way of the files that ubp-fs serves: each
+text is written to "trigger", "synthetic_events", "enable" or "filter", and errno, the entries of error_log and what files read then are compared, at last
+trigger, hist, enable, tracing_on and trace. Each row has a tree of its own, as it had when it was recorded.
+CORPUS_EACH=1: every row that such a tree can be given (make check-tree); else every 30th of them."""
+
+import errno
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, os.path.join(os.environ["UBP_SRC"], "tests/oracle/lib"))
+import oracle  # noqa: E402
+
+SRC = os.environ["UBP_SRC"]
+# None is left out unseen: so many can be given.
+N_FIT = 907
+EACH = int(os.environ.get("CORPUS_EACH", "30"))
+APPEND, TRUNC = os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC
+LINE = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] \S+ +\d+\.\d+: (.*)$", re.M)
+
+
+def encode(text):
+    return text.encode(errors="surrogateescape")
+
+
+def why_not(row):
+    """What the tree has not got, or two events at one place, whose order is the tracer's."""
+    texts = json.dumps([row["steps"], row["after"].get("trace"), row["defs"]])
+    for word in "stacktrace", "snapshot", "sched", "key2", "trace_options", "set_event_pid":
+        if word in texts.lower():
+            return word
+    if any(s.get("write") in ("dynamic_events", "uprobe_events") for s in row["steps"]):
+        return "definitions"
+    return "undefined" if "undefined" in row else None
+
+
+class Tree:
+    def __init__(self, top, target, addresses):
+        self.top, self.target, self.addresses = top, target, addresses
+        self.found = []
+
+    def write(self, name, text, flags=os.O_WRONLY):
+        try:
+            fd = os.open(f"{self.top}/{name}", flags)
+        except OSError as e:
+            return errno.errorcode[e.errno]
+        try:
+            if text or not flags & os.O_TRUNC:
+                os.write(fd, encode(text))
+        except OSError as e:
+            return errno.errorcode[e.errno]
+        finally:
+            os.close(fd)
+        return None
+
+    def read(self, name):
+        with open(f"{self.top}/{name}", encoding="utf-8", errors="surrogateescape", newline="") as f:
+            return f.read()
+
+    def same(self, what, have, want):
+        if "@" not in want and have != want:
+            self.found.append(f"{what}:\n{have}\nnot\n{want}")
+
+    def same_file(self, name, want):
+        have = self.read(name)
+        if name.endswith("/trigger"):
+            have = re.sub(r"\A# Available triggers:\n#.*\n", "", have)
+        if name.endswith(("/enable", "tracing_on")):
+            have = have.rstrip("\n")
+            want = want.rstrip("\n")
+        if not self.is_vague or not name.endswith("/hist"):
+            self.same(name, re.sub(r"^ID: \d+$", "ID: @TYPE@", have, flags=re.M) if name.endswith("/format") else have, want)
+
+    def same_errors(self, text, want):
+        have = re.sub(r"^\[ *\d+\.\d+\] ", "", self.read("error_log"), flags=re.M)
+        entries = [f"{e['loc']}: error: {e['text']}\n  Command: {e['command']}\n{' ' * (11 + e['caret'])}^\n" for e in want or []]
+        self.same(f"error_log after {text!r}", have, "".join(entries))
+
+    def write_step(self, step):
+        name = f"events/{step['event']}/trigger" if step["write"] == "trigger" else step["write"]
+        self.write("error_log", "", TRUNC)
+        have = self.write(name, step["text"], TRUNC if step.get("trunc") else os.O_WRONLY)
+        if have != step["errno"]:
+            self.found.append(f"{name} < {step['text']!r}: {have}, not {step['errno']}")
+            return
+        self.same_errors(step["text"], step["error"])
+        if "listing" in step and name.endswith(("/trigger", "synthetic_events")) and os.path.exists(f"{self.top}/{name}"):
+            self.same_file(name, step["listing"])
+
+    def same_trace(self, want):
+        lines = "\n".join(want)
+        lines = re.sub(r"-@T[\d.]+@: ", ": ", lines)
+        for name, address in self.addresses.items():
+            lines = lines.replace(f"@{name}@", f"0x{address:x}")
+        self.same("trace", "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(self.read("trace"))), lines)
+
+    def check(self, row):
+        self.is_vague = bool({"volatile", "order"} & set(row))
+        for text in row["defs"]:
+            text = re.sub(r"@OFF\((\w+)\)@", lambda m: f"0x{self.addresses[m[1]] - 0x400000:x}", text.replace("@BIN@", self.target))
+            if self.write("uprobe_events", text + "\n", APPEND):
+                self.found.append(f"{text}: refused")
+        for step in row["steps"]:
+            if "run" in step:
+                subprocess.run([self.target, *step["run"]], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
+            elif "read" in step:
+                self.same_file(step["read"], step["text"])
+            else:
+                self.write_step(step)
+        for name, want in row["after"].items():
+            if "/" in name:
+                self.same_file("events/" + name, want)
+            elif name == "tracing_on":
+                self.same_file(name, want)
+            elif name == "trace":
+                self.same_trace(want)
+
+
+def check_row(row, target, addresses):
+    mount = tempfile.mkdtemp(prefix="m", dir=os.getcwd())
+    tree = Tree(mount, target, addresses)
+    with subprocess.Popen([os.environ["UBP_FS"], "-f", mount]) as server:
+        try:
+            while not os.path.exists(mount + "/README"):
+                if server.poll() is not None:
+                    sys.exit("ubp-fs has ended")
+            tree.check(row)
+        finally:
+            server.send_signal(signal.SIGTERM)
+            if server.wait():
+                tree.found.append(f"ubp-fs ended with {server.returncode}")
+    os.rmdir(mount)
+    return [f"{row['id']}: {x}" for x in tree.found]
+
+
+def main():
+    if not os.path.exists(os.environ["UBP_FS"]):
+        oracle.skip("ubp-fs is not built: libfuse3 is missing")
+    if not os.access("/dev/fuse", os.W_OK) or not (os.geteuid() == 0 or shutil.which("fusermount3")):
+        oracle.skip("no /dev/fuse")
+    if os.uname().machine != "x86_64":
+        oracle.skip("the corpus is of x86-64")
+    if 0 not in os.sched_getaffinity(0):
+        oracle.skip("needs processor 0: the rows were recorded with that alone")
+    target = os.path.abspath("trigtgt")
+    subprocess.run(["gcc", "-O1", "-fno-pie", "-no-pie", "-static", "-pthread", "-w", "-I", SRC, "-o", target, os.path.join(SRC, "tests/corpus/trigtgt.c")], check=True)
+    nm = subprocess.run(["nm", target], check=True, capture_output=True, text=True).stdout
+    addresses = {m[2]: int(m[1], 16) for m in re.finditer(r"^(\w+) T (pt_\w+)$", nm, re.M)}
+    with open(os.path.join(SRC, "tests/corpus/triggers.jsonl"), encoding="utf-8") as f:
+        rows = [r for r in map(json.loads, f) if not why_not(r)]
+    os.sched_setaffinity(0, {0})
+    n_bad = 0
+    for row in rows[::EACH]:
+        found = check_row(row, target, addresses)
+        n_bad += bool(found)
+        if found and n_bad <= 10:
+            print("\n".join(found), flush=True)
+    print(f"{len(rows)} rows fit, where {N_FIT} did; {n_bad} of {len(rows[::EACH])} differ")
+    sys.exit(1 if n_bad or len(rows) != N_FIT else 0)
+
+
+main()
