@@ -33,15 +33,18 @@ static void log_error(void *ctx, const char *where, const struct ubp_err *err)
 /* The event that @text is about besides its own; NULL: none. */
 static const struct event *find_other(const struct state *state, const char *text)
 {
-	static const char *const words[] = { "enable_event:", "disable_event:", "enable_hist:",
-					     "disable_hist:" };
+	static const char *const words[] = { "enable_event", "disable_event", "enable_hist",
+					     "disable_hist" };
 	const char *match = strstr(text, "onmatch(");
 
 	text += *text == '!';
-	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
-		if (strncmp(text, words[i], strlen(words[i])) == 0)
-			return fs_triggers_named(&state->triggers, text + strlen(words[i]),
-						 ':');
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+		size_t len = strlen(words[i]);
+
+		/* The kernel parts a command from what follows at any of these. */
+		if (strncmp(text, words[i], len) == 0 && text[len] && strchr(": \t", text[len]))
+			return fs_triggers_named(&state->triggers, text + len + 1, ':');
+	}
 	return match ? fs_triggers_named(&state->triggers, match + strlen("onmatch("), '.')
 		     : NULL;
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "engine/base/map.h"
 #include "engine/session/counting.h"
@@ -175,10 +176,15 @@ static void read_format(struct session_triggers *triggers, struct trigger_event 
 
 const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	char full[sizeof(SYNTH_GROUP) + SPEC_NAME_MAX + 2];
+	const char *text = NULL;
+	char *full;
 
-	(void)snprintf(full, sizeof(full), "%s:%s", SYNTH_GROUP, name);
-	return give(s, full, ret_len, read_format);
+	/* The kernel's limit for names of other events does not hold for these. */
+	if (asprintf(&full, "%s:%s", SYNTH_GROUP, name) >= 0) {
+		text = give(s, full, ret_len, read_format);
+		free(full);
+	}
+	return text;
 }
 
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
