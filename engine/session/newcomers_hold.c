@@ -12,6 +12,7 @@
 #include "engine/os/untrusted_file.h"
 #include "engine/plant/change.h"
 #include "engine/session/inside.h"
+#include "engine/session/tell.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/exec_hold.h"
 #include "engine/trace/permission.h"
@@ -26,12 +27,31 @@ bool newcomers_is_program(const struct object *object)
 	return !object_soname(object) && (object_interp(object) || !object_is_pie(object));
 }
 
+static bool add_first(struct ubp_session *s, const struct defined_file *file, int fd)
+{
+	return exec_hold_add(s->newcomer.hold, fd, !newcomers_is_program(file->object));
+}
+
+static bool add_later(struct ubp_session *s, const struct defined_file *file, int fd)
+{
+	bool is_late, held = exec_hold_add_more(s->newcomer.hold, fd,
+						!newcomers_is_program(file->object), &is_late);
+
+	if (is_late)
+		session_warn(s,
+			     "%s: who executes it just now may be missed: those who do are "
+			     "not held yet",
+			     file->path);
+	return held;
+}
+
 /*
  * False: who comes to map the file is not held. Each file is opened once, since we wait
  * for ourselves, too, once a library is held.
  */
-static bool hold_file(const struct ubp_session *s, const struct defined_file *file,
-		      bool (*add)(const struct exec_hold *hold, int fd, bool is_library))
+static bool hold_file(struct ubp_session *s, const struct defined_file *file,
+		      bool (*add)(struct ubp_session *s, const struct defined_file *file,
+				  int fd))
 {
 	struct stat st;
 	bool held;
@@ -39,8 +59,7 @@ static bool hold_file(const struct ubp_session *s, const struct defined_file *fi
 
 	fd = file_open(file->path, &st);
 	held = fd >= 0 && st.st_dev == file->maps_dev && st.st_ino == file->maps_ino &&
-	       !newcomers_is_own(s, st.st_dev, st.st_ino) &&
-	       add(s->newcomer.hold, fd, !newcomers_is_program(file->object));
+	       !newcomers_is_own(s, st.st_dev, st.st_ino) && add(s, file, fd);
 	if (fd >= 0)
 		close(fd);
 	return held;
@@ -55,7 +74,7 @@ void newcomers_hold_files(struct ubp_session *s)
 	/* To be seized at once, where anybody may be. */
 	s->newcomer.hold = permission_for_all() ? exec_hold_new(gettid()) : NULL;
 	for (; s->newcomer.hold && definitions_next_file(s->defined, &pos, &file); n++)
-		n_held += hold_file(s, &file, exec_hold_add);
+		n_held += hold_file(s, &file, add_first);
 	s->newcomer.holds_all = n && n_held == n;
 	/* Where there are none yet, more will come. */
 	if (n_held || !n)
@@ -75,7 +94,7 @@ int newcomers_watch_opened(const struct ubp_session *s)
 	return fd;
 }
 
-void newcomers_hold_more(const struct ubp_session *s, const struct plant_change *change)
+void newcomers_hold_more(struct ubp_session *s, const struct plant_change *change)
 {
 	const struct object *last = NULL;
 
@@ -88,7 +107,7 @@ void newcomers_hold_more(const struct ubp_session *s, const struct plant_change 
 		file.object = definitions_object_of(probe);
 		file.path = object_path(file.object);
 		if (file.object != last)
-			(void)hold_file(s, &file, exec_hold_add_more);
+			(void)hold_file(s, &file, add_later);
 		last = file.object;
 	}
 }

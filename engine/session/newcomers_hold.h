@@ -25,7 +25,7 @@ bool newcomers_is_program(const struct object *object);
 void newcomers_hold_files(struct ubp_session *s);
 /* Who opens the files is not told to everybody, but that they are. -1: that isn't, either. */
 int newcomers_watch_opened(const struct ubp_session *s);
-/* On the tracing thread: those of probes that are new, before the change is said to be done. What cannot be held is found by looks. */
-void newcomers_hold_more(const struct ubp_session *s, const struct plant_change *change);
+/* On the tracing thread: those of probes that are new, before the change is said to be done. What cannot be held is found by looks; one that is held too late is told of. */
+void newcomers_hold_more(struct ubp_session *s, const struct plant_change *change);
 
 #endif

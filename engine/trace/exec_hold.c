@@ -351,6 +351,7 @@ static void hold(const struct exec_hold *own, int word, pid_t owner, pid_t finde
 	descriptors_keep(keep);
 	/* Whoever stops all of our name shall not stop it. */
 	(void)prctl(PR_SET_NAME, "ubp-holder");
+	(void)signal(SIGPIPE, SIG_IGN); /* who asked may have waited long enough */
 	(void)setsid(); /* keys are not for it: a stopped holder would hold all */
 	do {
 		if (ppoll(fds, 2, release_late(&h, &left), NULL) <= 0)
@@ -432,21 +433,23 @@ static bool send_file(const struct exec_hold *h, int fd, int answer, bool is_lib
 	return sendmsg(h->word, &message, MSG_DONTWAIT | MSG_NOSIGNAL) == sizeof(word);
 }
 
-bool exec_hold_add_more(const struct exec_hold *h, int fd, bool is_library)
+bool exec_hold_add_more(const struct exec_hold *h, int fd, bool is_library, bool *ret_is_late)
 {
 	struct pollfd answer = { .events = POLLIN };
 	bool is_held = false;
-	int ends[2];
+	int ends[2], n;
 	char byte;
 
+	*ret_is_late = false;
 	if (!can_hold(fd, is_library) || pipe2(ends, O_CLOEXEC) < 0)
 		return false;
 	answer.fd = ends[0];
 	if (send_file(h, fd, ends[1], is_library)) {
 		(void)close(ends[1]);
 		ends[1] = -1;
-		is_held =
-			poll(&answer, 1, EXEC_HOLD_ADD_MS) == 1 && read(ends[0], &byte, 1) == 1;
+		n = poll(&answer, 1, EXEC_HOLD_ADD_MS);
+		is_held = n == 1 && read(ends[0], &byte, 1) == 1;
+		*ret_is_late = n == 0;
 	}
 	(void)close(ends[0]);
 	if (ends[1] >= 0)

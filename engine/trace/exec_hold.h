@@ -39,10 +39,12 @@ void exec_hold_free(struct exec_hold *hold);
 bool exec_hold_add(const struct exec_hold *hold, int fd, bool is_library);
 
 /*
- * The same once the holder has started, on any thread while @hold is there: it is asked, and answers at once. False, too, if it does not within EXEC_HOLD_ADD_MS.
+ * The same once the holder has started, on any thread while @hold is there: it is asked, and answers at once. *ret_is_late: it has not within
+ * EXEC_HOLD_ADD_MS, and may hold them some time later.
  */
 #define EXEC_HOLD_ADD_MS 100
-bool exec_hold_add_more(const struct exec_hold *hold, int fd, bool is_library);
+bool exec_hold_add_more(const struct exec_hold *hold, int fd, bool is_library,
+			bool *ret_is_late);
 
 /*
  * Start the holder, and end it. Both on one thread: only that one can be sure to reap it. Until

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -63,10 +64,17 @@ static int begin(void **state)
 	return begin_by(exec_hold_add, false);
 }
 
+static bool add_more(const struct exec_hold *to, int fd, bool is_library)
+{
+	bool is_late;
+
+	return exec_hold_add_more(to, fd, is_library, &is_late);
+}
+
 static int begin_late(void **state)
 {
 	(void)state;
-	return begin_by(exec_hold_add_more, true);
+	return begin_by(add_more, true);
 }
 
 static int end(void **state)
@@ -177,12 +185,49 @@ static void is_told_of_when_it_goes_on(void **state)
 	close(fd);
 }
 
+static pid_t holder_pid(void)
+{
+	FILE *file = fopen("/proc/thread-self/children", "re");
+	int pid = 0;
+
+	if (!file)
+		skip(); /* a kernel that does not tell them */
+	assert_int_equal(fscanf(file, "%d", &pid), 1);
+	(void)fclose(file);
+	return pid;
+}
+
+static void a_holder_that_does_not_answer_is_late(void **state)
+{
+	bool is_late = false;
+	siginfo_t info;
+	pid_t pid;
+	int fd;
+
+	(void)state;
+	if (!hold)
+		skip();
+	pid = holder_pid();
+	assert_int_equal(kill(pid, SIGSTOP), 0);
+	assert_int_equal(waitid(P_PID, (id_t)pid, &info, WSTOPPED | WNOWAIT | __WALL), 0);
+	fd = open(program, O_RDONLY | O_CLOEXEC);
+	assert_true(fd >= 0);
+	assert_false(exec_hold_add_more(hold, fd, false, &is_late));
+	assert_true(is_late);
+	assert_int_equal(kill(pid, SIGCONT), 0);
+	assert_true(exec_hold_add_more(hold, fd, false, &is_late));
+	assert_false(is_late);
+	close(fd);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(is_held_while_the_tracer_sleeps, begin, end),
 		cmocka_unit_test_setup_teardown(is_told_of_when_it_goes_on, begin, end),
 		cmocka_unit_test_setup_teardown(is_held_while_the_tracer_sleeps, begin_late,
+						end),
+		cmocka_unit_test_setup_teardown(a_holder_that_does_not_answer_is_late, begin,
 						end),
 	};
 
