@@ -61,7 +61,10 @@ void attach_sharers_since_exec(struct tracer *tracer, pid_t pid, sharer_refused_
  * the stop that they are born to.
  */
 bool sharers_are_at_large(const struct tracer *tracer, const struct space *space);
-/* The process in @space that hides one from tracers (CLONE_UNTRACED) that lives there, too; NULL: none does. Asked of threads that are stopped. */
+/*
+ * The process in @space whose leader hides a child from tracers (CLONE_UNTRACED) that lives there, too; NULL: none does. Other threads are not asked:
+ * one stands still meanwhile, however many there are, and leak checkers run where programs end.
+ */
 const struct process *sharers_hidden(const struct space *space);
 
 /*

@@ -237,8 +237,9 @@ bool sharers_are_at_large(const struct tracer *tracer, const struct space *space
 
 const struct process *sharers_hidden(const struct space *space)
 {
-	for (const struct tracee *t = NULL; (t = space_next(space, t));)
-		if (task_has_hidden_tracer(t->process->pid, t->tid))
-			return t->process;
-	return NULL;
+	const struct process *p = space->processes;
+
+	while (p && !task_has_hidden_tracer(p->pid, p->pid))
+		p = p->next;
+	return p;
 }
