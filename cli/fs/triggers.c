@@ -221,19 +221,28 @@ const struct event *fs_triggers_named(const struct fs_triggers *triggers, const 
 
 /* --- reading ---------------------------------------------------------------- */
 
+/* Where it is asked what triggers make of the event, which is called @ret_name there; NULL: they make nothing of it. */
+static struct ubp_session *session_about(const struct fs_triggers *triggers,
+					 const struct event *event,
+					 char ret_name[FS_TRIGGERS_NAME_ROOM])
+{
+	const struct event_state *of = state_of(triggers, event);
+
+	if (!of || !of->is_soft)
+		return NULL;
+	fs_triggers_name(event, ret_name);
+	return fs_triggers_session(triggers);
+}
+
 /* What @ask tells of it; NULL or "": nothing. */
 static const char *ask_engine(const struct fs_triggers *triggers, const struct event *event,
 			      const char *(*ask)(struct ubp_session *session, const char *event,
 						 size_t *ret_len))
 {
-	struct ubp_session *session = fs_triggers_session(triggers);
-	const struct event_state *of = state_of(triggers, event);
 	char name[FS_TRIGGERS_NAME_ROOM];
+	struct ubp_session *session = session_about(triggers, event, name);
 
-	if (!session || !of || !of->is_soft)
-		return NULL;
-	fs_triggers_name(event, name);
-	return ask(session, name, NULL);
+	return session ? ask(session, name, NULL) : NULL;
 }
 
 void fs_triggers_list(const struct fs_triggers *triggers, const struct event *event,
@@ -258,12 +267,8 @@ void fs_triggers_hist(const struct fs_triggers *triggers, const struct event *ev
 
 const char *fs_triggers_enable(const struct fs_triggers *triggers, const struct event *event)
 {
-	struct ubp_session *session = fs_triggers_session(triggers);
-	const struct event_state *of = state_of(triggers, event);
 	char name[FS_TRIGGERS_NAME_ROOM];
+	struct ubp_session *session = session_about(triggers, event, name);
 
-	if (!session || !of || !of->is_soft)
-		return NULL;
-	fs_triggers_name(event, name);
-	return ubp_trigger_state(session, name);
+	return session ? ubp_trigger_state(session, name) : NULL;
 }

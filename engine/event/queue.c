@@ -321,6 +321,16 @@ bool event_queue_wait_room(struct event_queue *queue, size_t size)
 	return is_free(queue, queue->seen_head, end);
 }
 
+struct event_record *event_queue_reserve_for(struct event_queue *queue, size_t size, bool waits)
+{
+	struct event_record *r = event_queue_reserve(queue, size);
+
+	if (r || !waits)
+		return r;
+	(void)event_queue_wait_room(queue, size);
+	return event_queue_reserve(queue, size);
+}
+
 bool event_queue_is_filling(const struct event_queue *queue)
 {
 	uint64_t tail = atomic_load_explicit(&queue->tail, memory_order_relaxed);

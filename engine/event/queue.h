@@ -88,6 +88,10 @@ void event_queue_wake(struct event_queue *queue);
  */
 bool event_queue_wait_room(struct event_queue *queue, size_t size);
 
+/* Producer: event_queue_reserve(), which with @waits blocks for room as event_queue_wait_room() does. */
+struct event_record *event_queue_reserve_for(struct event_queue *queue, size_t size,
+					     bool waits);
+
 /*
  * Any thread: the consumer takes no more. A producer blocked in
  * event_queue_wait_room() returns, and later calls do not block.

@@ -134,16 +134,11 @@ uint64_t moment_mono_ns(const struct hit *hit, const struct moment *m)
 	return hit->opt.clock == CLOCK_KIND_MONO ? m->now_ns : event_clock_now(CLOCK_KIND_MONO);
 }
 
-static struct event_record *reserve(struct hit *hit, bool lossless)
+/* Of what is counted nothing is lost. */
+static struct event_record *reserve(const struct hit *hit, const struct uprobe *probe)
 {
-	struct event_record *r = event_queue_reserve(hit->opt.queue, RECORD_MAX);
-
-	if (!r && lossless) {
-		event_queue_wake(hit->opt.queue);
-		event_queue_wait_room(hit->opt.queue, RECORD_MAX);
-		r = event_queue_reserve(hit->opt.queue, RECORD_MAX);
-	}
-	return r;
+	return event_queue_reserve_for(hit->opt.queue, RECORD_MAX,
+				       hit->opt.lossless || probe->at_hit.tally);
 }
 
 /* A reader that has promised to look again is left alone, unless the room gets short. */
@@ -254,8 +249,7 @@ static struct event_record *begin_record(struct hit *hit, struct uprobe *probe)
 
 	if (probe->at_hit.handler.is_there)
 		return hit->spare;
-	/* Of what is counted nothing is lost. */
-	r = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
+	r = reserve(hit, probe);
 	if (!r)
 		count_lost(hit, probe);
 	return r;
@@ -265,7 +259,7 @@ static void end_record(struct hit *hit, struct uprobe *probe, const struct event
 		       size_t size)
 {
 	if (probe->at_hit.handler.is_there) {
-		void *to = reserve(hit, hit->opt.lossless || probe->at_hit.tally);
+		void *to = reserve(hit, probe);
 
 		if (!to) {
 			uprobe_uncount(&probe->stats.passed);

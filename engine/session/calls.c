@@ -94,6 +94,14 @@ static bool is_silent(const struct session_number *entry)
 			  !__atomic_load_n(&entry->until, __ATOMIC_SEQ_CST));
 }
 
+/* @now, .now or .handling, is over: somebody may wait for that. */
+static void end_now(struct ubp_session *s, unsigned *now)
+{
+	__atomic_store_n(now, 0, __ATOMIC_SEQ_CST);
+	if (__atomic_load_n(&s->out.calls.n_waiting, __ATOMIC_SEQ_CST))
+		session_wake_calls(s);
+}
+
 bool calls_event_begin(struct ubp_session *s, const struct event_record *record)
 {
 	const struct session_number *entry = numbers_at(s, record->probe);
@@ -110,9 +118,7 @@ bool calls_event_begin(struct ubp_session *s, const struct event_record *record)
 
 void calls_event_end(struct ubp_session *s)
 {
-	__atomic_store_n(&s->out.calls.now, 0, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->out.calls.n_waiting, __ATOMIC_SEQ_CST))
-		session_wake_calls(s);
+	end_now(s, &s->out.calls.now);
 }
 
 /* @now: .now, or .handling. */
@@ -141,9 +147,7 @@ bool calls_handler_begin(struct ubp_session *s, unsigned number)
 
 void calls_handler_end(struct ubp_session *s)
 {
-	__atomic_store_n(&s->out.calls.handling, 0, __ATOMIC_SEQ_CST);
-	if (__atomic_load_n(&s->out.calls.n_waiting, __ATOMIC_SEQ_CST))
-		session_wake_calls(s);
+	end_now(s, &s->out.calls.handling);
 }
 
 void calls_await_events(struct ubp_session *s, const size_t *ids, size_t n)

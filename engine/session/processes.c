@@ -17,13 +17,8 @@
 static void tell(struct ubp_session *s, pid_t pid, enum ubp_process_event what)
 {
 	struct event_queue *queue = s->out.queue;
-	struct event_record *r = event_queue_reserve(queue, sizeof(*r));
+	struct event_record *r = event_queue_reserve_for(queue, sizeof(*r), s->opt.lossless);
 
-	if (!r && s->opt.lossless) {
-		event_queue_wake(queue);
-		event_queue_wait_room(queue, sizeof(*r));
-		r = event_queue_reserve(queue, sizeof(*r));
-	}
 	if (!r) {
 		event_queue_lost(queue, 1);
 		return;

@@ -2,11 +2,9 @@
 # Each fuzzer, as sanitized tests are built: all inputs that are kept. `make fuzz` looks for new ones.
 # test-seconds: 900
 set -u
-if [ -z "$(find "$REPLAYS" -name elf 2> /dev/null)" ]; then
-	make=(env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory)
-	built=${REPLAYS%/tests/fuzz}
-	"${make[@]}" SAN=1 B="${built#"$UBP_SRC/"}" fuzzers > log 2>&1 || { grep -v "^  [A-Z]" log | tail -n 60; exit 1; }
-fi
+make=(env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory)
+built=${REPLAYS%/tests/fuzz}
+"${make[@]}" SAN=1 B="${built#"$UBP_SRC/"}" fuzzers > log 2>&1 || { grep -v "^  [A-Z]" log | tail -n 60; exit 1; }
 rc=0
 for source in "$UBP_SRC"/tests/fuzz/*.c; do
 	name=${source##*/}; name=${name%.c}
