@@ -19,6 +19,13 @@
 /* No function is that long; and a second or two is long enough to wait. */
 #define WALK_MAX (16u << 20)
 
+/* Is it called there, or entered, as the file itself says? No function need be known there. */
+static bool is_called_at(const struct object *object, uint64_t elf_vaddr)
+{
+	return elf_vaddr && (elf_vaddr == object->init || elf_vaddr == object->fini ||
+			     elf_vaddr == object_entry(object));
+}
+
 /*
  * The nearest place at or below @elf_vaddr where an instruction starts for sure.
  * The nearer the better: data between functions can't lead us astray.
@@ -86,8 +93,11 @@ int object_check_boundary(struct object *object, uint64_t foffset, uint64_t *ret
 	uint64_t elf_vaddr, from;
 
 	if (!object_is_executable(object, foffset) ||
-	    object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0 ||
-	    !find_anchor(object, elf_vaddr, &from))
+	    object_foffset_to_vaddr(object, foffset, &elf_vaddr) < 0)
+		return BOUNDARY_UNKNOWN;
+	if (is_called_at(object, elf_vaddr))
+		return BOUNDARY_OK;
+	if (!find_anchor(object, elf_vaddr, &from))
 		return BOUNDARY_UNKNOWN;
 	if (from == elf_vaddr)
 		return BOUNDARY_OK;

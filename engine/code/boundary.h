@@ -11,14 +11,14 @@
 struct object;
 
 enum object_boundary {
-	BOUNDARY_OK,      /* an instruction of its function starts here */
+	BOUNDARY_OK,      /* an instruction starts here */
 	BOUNDARY_INSIDE,  /* falls into an instruction; *ret_start is where that starts */
-	BOUNDARY_UNKNOWN, /* no symbol or FDE to decode from, or no decoder for this ISA */
+	BOUNDARY_UNKNOWN, /* nothing to decode from, or no decoder for this ISA */
 };
 
 /*
  * Does an instruction start at @foffset? Decodes from the start of the function (a
- * symbol or FDE, whichever is nearer). Returns an enum object_boundary, -EILSEQ
+ * symbol or FDE, whichever is nearer); where the file itself says that it is called or entered, one does. Returns an enum object_boundary, -EILSEQ
  * when undecodable bytes lie between, -EINTR (cancel_is_asked()), or another -errno when reading fails.
  * *ret_start is written for BOUNDARY_INSIDE only.
  */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* What the dynamic section says of libraries. */
+/* What the dynamic section says of libraries and of code. */
 
 #include <errno.h>
 #include <stdlib.h>
@@ -20,6 +20,10 @@ static int read_entries(struct object *object, Elf_Data *data, size_t n,
 
 		if (!gelf_getdyn(data, (int)i, &dyn) || dyn.d_tag == DT_NULL)
 			break;
+		if (dyn.d_tag == DT_INIT)
+			object->init = dyn.d_un.d_ptr;
+		if (dyn.d_tag == DT_FINI)
+			object->fini = dyn.d_un.d_ptr;
 		if (dyn.d_tag != DT_NEEDED && dyn.d_tag != DT_SONAME)
 			continue;
 		string = string_at(strings, dyn.d_un.d_val);

@@ -38,6 +38,7 @@ struct object {
 	const char *soname;  /* in a string table that elf owns */
 	const char **needed; /* the same */
 	size_t n_needed;
+	uint64_t init, fini;    /* DT_INIT, DT_FINI, elf_vaddr; 0: none */
 	bool is_go;             /* object_is_go(), which is asked for each window */
 	struct annexes annexes; /* what is read on first use, by others */
 };
@@ -45,7 +46,7 @@ struct object {
 /* The segment whose memory (file bytes only) holds @elf_vaddr, or NULL. */
 const struct segment *object_segment_of(const struct object *object, uint64_t elf_vaddr);
 
-/* Read soname and needed libraries. Returns 0, -ENOEXEC or -ENOMEM. */
+/* Read soname, needed libraries, and where the file is called at its begin and end. Returns 0, -ENOEXEC or -ENOMEM. */
 int object_read_dynamic(struct object *object, struct ubp_err *err);
 
 /* A number of @len bytes (1, 2, 4, 8) in the byte order of the object. */

@@ -144,11 +144,33 @@ static void stripped_agrees(const char *full_name, const char *stripped_name)
 	object_free(stripped);
 }
 
+/* No symbol and no FDE is of these, but the loader calls them, and so the file says where they are. */
+static void called_by_the_loader(void)
+{
+	static const char *const names[] = { "_init", "_fini" };
+	struct object *full = open_ok(fixture_path("obj_funcs"));
+	struct object *stripped = open_ok(fixture_path("obj_stripped"));
+	uint64_t start;
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		struct object_symbol known = find_ok(full, names[i]), found = { 0 };
+
+		assert_int_equal(object_function_at(stripped, known.foffset, &found), -ENOENT);
+		assert_int_equal(object_check_boundary(stripped, known.foffset, &start),
+				 BOUNDARY_OK);
+		assert_int_equal(object_check_boundary(stripped, known.foffset + 1, &start),
+				 BOUNDARY_UNKNOWN);
+	}
+	object_free(full);
+	object_free(stripped);
+}
+
 static void test_stripped(void **state)
 {
 	(void)state;
 	stripped_agrees("obj_funcs", "obj_stripped");
 	stripped_agrees("obj_static", "obj_static_s");
+	called_by_the_loader();
 }
 
 /* --- boundaries -------------------------------------------------------------------- */
