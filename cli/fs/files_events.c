@@ -252,7 +252,8 @@ static ssize_t write_enable(struct state *state, const struct file_at *at,
 	if (rc < 0 || on > 1)
 		return rc < 0 ? rc : -EINVAL;
 	rc = set_selected(state, at->instance, &s, on);
-	if (rc == -EINVAL && !state->events.n_events)
+	/* A kernel has events of its own in events/. */
+	if (rc == -EINVAL && !at->group)
 		rc = 0;
 	return rc < 0 ? rc : (ssize_t)w->len;
 }

@@ -173,25 +173,22 @@ static int add_pid(unsigned long **pids, size_t *n, unsigned long pid)
 	return 0;
 }
 
-/* All words of @w, behind those that are there; white space alone stands for none at all. */
+/* All words of @w, behind those that are there: white space alone changes nothing. */
 static int parse_pids(const struct instance *instance, const struct file_write *w,
 		      unsigned long **pids, size_t *n)
 {
 	struct word all = { w->data, strnlen(w->data, w->len) }, word;
-	size_t pos = 0, n_new = 0;
+	size_t pos = 0;
 	unsigned long pid;
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < instance->n_pids; i++)
 		rc = add_pid(pids, n, instance->pids[i]);
 	while (rc == 0 && word_next(&all, &pos, &word)) {
-		n_new++;
 		if (word_number(word.s, word.len, &pid) < 0 || pid > INT_MAX)
 			return -EINVAL;
 		rc = add_pid(pids, n, pid);
 	}
-	if (!n_new)
-		*n = 0;
 	return rc;
 }
 

@@ -45,13 +45,12 @@ struct instance *state_instance(const struct state *state, uint16_t number)
 	return NULL;
 }
 
-static uint16_t free_number(const struct state *state)
+/* That of one that is gone is taken again as late as can be: who still has a folder or a file of that one open is to be told that it is gone. */
+static uint16_t free_number(struct state *state)
 {
-	uint16_t number = 0;
-
-	while (state_instance(state, number))
-		number++;
-	return number;
+	while (state_instance(state, state->next_number))
+		state->next_number++;
+	return state->next_number++;
 }
 
 int state_add_instance(struct state *state, const char *name)

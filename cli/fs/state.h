@@ -32,6 +32,7 @@ struct state {
 	struct events events;
 	struct instance **instances; /* the first is the tree's own */
 	size_t n_instances;
+	uint16_t next_number; /* of an instance: the next one that is tried */
 	struct fs_tracer *tracer;
 	unsigned clock; /* of state_clocks */
 	struct fs_triggers triggers;
