@@ -114,6 +114,14 @@ int ubp_trigger_set_tracing(struct ubp_session *session, bool on);
 int ubp_trigger_snapshot_after(struct ubp_session *session, uint64_t ns);
 
 /*
+ * For who keeps what is handed out himself: all is handed out as it comes, whatever triggers there are, and @fn is called by ubp_dispatch() for each
+ * snapshot, between the events that are in it and those that are not. It calls nothing of this session. 0 or -ENOMEM.
+ */
+typedef void ubp_trigger_snapshot_fn(void *ctx);
+int ubp_trigger_on_snapshot(struct ubp_session *session, ubp_trigger_snapshot_fn *fn,
+			    void *ctx);
+
+/*
  * No trigger is written any more, and ubp_trigger_record() switches nothing: both fail with -EBUSY from now on. So histograms can be counted in
  * the target, where no record is written; where no code can do that, they are counted from records, of which none is lost then. This
  * is done with a histogram that is all that is asked of its event's hits: they are not handed out, the event has no other trigger, and

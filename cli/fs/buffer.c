@@ -147,6 +147,26 @@ bool buffer_take(struct buffer *buffer, int cpu, struct text *out)
 	return true;
 }
 
+static void trim(struct buffer *buffer)
+{
+	while (buffer->first && buffer->bytes > limit(buffer))
+		drop_oldest(buffer);
+}
+
+void buffer_swap(struct buffer *a, struct buffer *b)
+{
+	struct buffer old = *a;
+
+	*a = *b;
+	a->pages = old.pages;
+	a->keep_old = old.keep_old;
+	old.pages = b->pages;
+	old.keep_old = b->keep_old;
+	*b = old;
+	trim(a);
+	trim(b);
+}
+
 /* --- what is shown ---------------------------------------------------------- */
 
 static void show_head(const struct buffer *buffer, int cpu, struct text *out)
@@ -222,8 +242,7 @@ int buffer_resize(struct buffer *buffer, unsigned long kb)
 	if (kb > (uint64_t)info.totalram * info.mem_unit / 1024 / (unsigned)buffer->n_cpus)
 		return -ENOMEM;
 	buffer->pages = pages < PAGES_MIN ? PAGES_MIN : pages;
-	while (buffer->first && buffer->bytes > limit(buffer))
-		drop_oldest(buffer);
+	trim(buffer);
 	return 0;
 }
 

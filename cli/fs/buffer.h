@@ -48,6 +48,8 @@ void buffer_clear(struct buffer *buffer, int cpu);
 bool buffer_has(const struct buffer *buffer, int cpu);
 /* The oldest one goes to @out, with a line in front if others before it were dropped. False: there is none. */
 bool buffer_take(struct buffer *buffer, int cpu, struct text *out);
+/* What is in them changes places; of each what is more than it may have goes. */
+void buffer_swap(struct buffer *a, struct buffer *b);
 /* All of it, as the file trace shows it. */
 void buffer_show(const struct buffer *buffer, int cpu, struct text *out);
 /* per_cpu/cpuN/stats. */

@@ -106,6 +106,7 @@ static void free_event(struct events *events, struct event *event)
 		free_group(events, event->group);
 	free(event->name);
 	free(event->format);
+	free(event->made_of);
 	free(event);
 }
 
@@ -218,16 +219,23 @@ static struct event *take_event(struct events *events)
 		     : make_event(events, group, name, ubp_probe_format(events->check, i));
 }
 
-int events_add_made(struct events *events, const char *name, const char *format)
+int events_add_made(struct events *events, const char *name, const char *fields,
+		    const char *format)
 {
+	char *made_of;
 	struct event *event;
 
 	if (events_named(events, EVENTS_MADE_GROUP, name))
 		return 0;
-	event = make_event(events, EVENTS_MADE_GROUP, name, format);
-	if (event)
-		event->is_made = true;
-	return event ? 0 : -ENOMEM;
+	made_of = strdup(fields);
+	event = made_of ? make_event(events, EVENTS_MADE_GROUP, name, format) : NULL;
+	if (!event) {
+		free(made_of);
+		return -ENOMEM;
+	}
+	event->is_made = true;
+	event->made_of = made_of;
+	return 0;
 }
 
 void events_remove_made(struct events *events, struct event *event)

@@ -35,6 +35,7 @@ struct event {
 	char *format;
 	size_t n_probes;
 	bool is_made; /* a synthetic one: triggers make it, it has no probes, and is the tree's own */
+	char *made_of; /* its fields, as they are listed */
 };
 
 struct probe {
@@ -83,8 +84,9 @@ int events_delete_all(struct events *events, struct events_by *by);
 int events_check_filter(struct events *events, const struct event *event, const char *filter,
 			struct ubp_err *err);
 
-/* Synthetic events, with .lock: one comes, whose format file is @format, unless there is one of that name; or it goes. 0 or -ENOMEM. */
-int events_add_made(struct events *events, const char *name, const char *format);
+/* Synthetic events, with .lock: one comes, listed as @fields, whose format file is @format, unless there is one of that name; or it goes. 0 or -ENOMEM. */
+int events_add_made(struct events *events, const char *name, const char *fields,
+		    const char *format);
 void events_remove_made(struct events *events, struct event *event);
 #define EVENTS_MADE_GROUP "synthetic"
 struct event *events_named(const struct events *events, const char *group, const char *name);

@@ -63,9 +63,9 @@ struct file {
 	int (*truncate)(struct state *state, const struct file_at *at);
 };
 
-extern const struct file files_of_events[], files_of_traces[], files_of_settings[],
-	files_of_triggers[];
-extern const size_t n_files_of_events, n_files_of_traces, n_files_of_settings,
-	n_files_of_triggers;
+extern const struct file files_of_definitions[], files_of_events[], files_of_traces[],
+	files_of_settings[], files_of_triggers[];
+extern const size_t n_files_of_definitions, n_files_of_events, n_files_of_traces,
+	n_files_of_settings, n_files_of_triggers;
 
 #endif

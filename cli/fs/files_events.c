@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Files by which events are defined, enabled and filtered. All that changes something is slow. */
+/* Files by which events are enabled and filtered, and that tell of them. All that changes something is slow. */
 
 #include <errno.h>
 #include <inttypes.h>
@@ -19,98 +19,6 @@
 #include "engine/ubp_trigger.h"
 
 #define FILTER_MAX 4096
-
-/* --- uprobe_events, dynamic_events ------------------------------------------ */
-
-static bool is_busy(void *ctx, const struct event *event)
-{
-	return state_is_busy(ctx, event);
-}
-
-static void gone(void *ctx, const struct event *event)
-{
-	struct state *state = ctx;
-
-	for (size_t i = 0; i < state->n_instances; i++) {
-		struct instance *instance = state->instances[i];
-		const struct event_state *of = instance_state(instance, event->number, false);
-
-		if (of && of->was_enabled)
-			instance->has_lost_event = true;
-		instance_forget_state(instance, event->number);
-	}
-}
-
-static ssize_t define(struct state *state, const struct file_write *w, bool is_any)
-{
-	struct events_by by = { .folder = w->folder,
-				.is_any = is_any,
-				.is_busy = is_busy,
-				.gone = gone,
-				.ctx = state };
-	struct ubp_err err;
-	int rc = 0;
-
-	ubp_err_reset(&err);
-	for (size_t pos = 0; rc == 0 && pos < w->len;) {
-		const char *line = w->data + pos, *end = memchr(line, '\n', w->len - pos);
-		size_t len = end ? (size_t)(end - line) : w->len - pos;
-
-		rc = events_run(&state->events, line, len, &by, &err);
-		pos += len + 1;
-	}
-	if (rc < 0) {
-		(void)pthread_mutex_lock(&state->lock);
-		error_log_add(&state->instances[0]->errors, "trace_uprobe", &err);
-		(void)pthread_mutex_unlock(&state->lock);
-	}
-	if (by.has_deleted)
-		state_clear_deleted(state);
-	return rc < 0 ? rc : (ssize_t)w->len;
-}
-
-static ssize_t write_uprobe_events(struct state *state, const struct file_at *at,
-				   const struct file_write *w)
-{
-	(void)at;
-	return define(state, w, false);
-}
-
-static ssize_t write_dynamic_events(struct state *state, const struct file_at *at,
-				    const struct file_write *w)
-{
-	(void)at;
-	return define(state, w, true);
-}
-
-static int delete_all(struct state *state, const struct file_at *at)
-{
-	struct events_by by = { .folder = -1, .is_busy = is_busy, .gone = gone, .ctx = state };
-	int rc = events_delete_all(&state->events, &by);
-
-	(void)at;
-	state_clear_deleted(state);
-	return rc;
-}
-
-static void read_listing(struct state *state, const struct file_at *at, struct text *out)
-{
-	(void)at;
-	for (size_t i = 0; i < state->events.n_probes; i++)
-		text_printf(out, "%s\n", state->events.probes[i]->listing);
-}
-
-static void read_profile(struct state *state, const struct file_at *at, struct text *out)
-{
-	(void)at;
-	state_sync(state);
-	for (size_t i = 0; i < state->events.n_probes; i++) {
-		const struct probe *probe = state->events.probes[i];
-
-		text_printf(out, "  %s %-44s %15" PRIu64 "\n", probe->path, probe->event->name,
-			    probe->hits);
-	}
-}
 
 /* --- enable, set_event ------------------------------------------------------ */
 
@@ -542,11 +450,6 @@ static void read_id(struct state *state, const struct file_at *at, struct text *
 #define RO 0440
 
 const struct file files_of_events[] = {
-	{ "uprobe_events", RW, IN_TOP, .writes_slowly = true, .read = read_listing,
-	  .write = write_uprobe_events, .truncate = delete_all },
-	{ "dynamic_events", RW, IN_TOP, .writes_slowly = true, .read = read_listing,
-	  .write = write_dynamic_events, .truncate = delete_all },
-	{ "uprobe_profile", RO, IN_TOP, .reads_slowly = true, .read = read_profile },
 	{ "available_events", RO, IN_TOP, .read = read_available },
 	{ "set_event", RW, IN_BOTH, .writes_slowly = true, .read = read_set_event,
 	  .write = write_set_event, .truncate = disable_all },

@@ -59,7 +59,7 @@ static ssize_t write_clock(struct state *state, const struct file_at *at,
 	}
 	(void)pthread_mutex_lock(&state->lock);
 	for (size_t k = 0; k < state->n_instances; k++)
-		buffer_clear(&state->instances[k]->buffer, BUFFER_ALL_CPUS);
+		instance_clear(state->instances[k]);
 	(void)pthread_mutex_unlock(&state->lock);
 	return (ssize_t)w->len;
 }
@@ -276,14 +276,15 @@ static void read_readme(struct state *state, const struct file_at *at, struct te
 		  "  events/.../filter\n"
 		  "\t\t- Only hits are kept for which this is true\n"
 		  "  events/.../trigger\n"
-		  "\t\t- What a hit makes happen: hist, traceon, traceoff, enable_event, "
-		  "disable_event, enable_hist, disable_hist\n"
+		  "\t\t- What a hit makes happen: hist, traceon, traceoff, snapshot, "
+		  "enable_event, disable_event, enable_hist, disable_hist\n"
 		  "  events/.../hist\n"
 		  "\t\t- The event's histograms\n"
 		  "  synthetic_events\n"
 		  "\t\t- Create/append/remove/show synthetic events, which histograms' actions "
 		  "make\n"
 		  "  trace\t\t- What was traced; opened with O_TRUNC it is emptied\n"
+		  "  snapshot\t- What was traced when it was taken\n"
 		  "  trace_pipe\t- The same, each event once; it waits for more\n"
 		  "  instances/\t- A folder made here has its own of all that is not about "
 		  "definitions\n");

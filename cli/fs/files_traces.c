@@ -51,6 +51,81 @@ static void read_stats(struct state *state, const struct file_at *at, struct tex
 	buffer_stats(&at->instance->buffer, at->cpu, out);
 }
 
+/* --- snapshot ----------------------------------------------------------------- */
+
+/* What the kernel shows where nothing is in it. */
+static void show_snapshot_help(const struct instance *instance, int cpu, struct text *out)
+{
+	text_printf(out,
+		    "# tracer: nop\n"
+		    "#\n"
+		    "#\n# * Snapshot is %s *\n#\n"
+		    "# Snapshot commands:\n",
+		    instance->has_snapshot ? "allocated" : "freed");
+	text_puts(out,
+		  cpu == BUFFER_ALL_CPUS
+			  ? "# echo 0 > snapshot : Clears and frees snapshot buffer\n"
+			    "# echo 1 > snapshot : Allocates snapshot buffer, if not "
+			    "already allocated.\n"
+			    "#                      Takes a snapshot of the main buffer.\n"
+			    "# echo 2 > snapshot : Clears snapshot buffer (but does not "
+			    "allocate or free)\n"
+			  : "# echo 0 > snapshot : Invalid for per_cpu snapshot file.\n"
+			    "# echo 1 > snapshot : Not supported with this kernel.\n"
+			    "#                     Must use main snapshot file to allocate.\n"
+			    "# echo 2 > snapshot : Clears this cpu's snapshot buffer (but "
+			    "does not allocate)\n");
+	text_puts(out,
+		  "#                      (Doesn't have to be '2' works with any number that\n"
+		  "#                       is not a '0' or '1')\n");
+}
+
+/* Hits until now may have triggers that take one. */
+static void read_snapshot(struct state *state, const struct file_at *at, struct text *out)
+{
+	const struct instance *instance = at->instance;
+
+	state_sync(state);
+	(void)pthread_mutex_lock(&state->lock);
+	if (instance->has_snapshot && buffer_has(&instance->snapshot, at->cpu))
+		buffer_show(&instance->snapshot, at->cpu, out);
+	else
+		show_snapshot_help(instance, at->cpu, out);
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
+/* With the state's lock. */
+static int change_snapshot(struct instance *instance, int cpu, unsigned long what)
+{
+	if (what <= 1 && cpu != BUFFER_ALL_CPUS)
+		return -EINVAL;
+	if (what == 1)
+		return instance_snapshot(instance);
+	if (what == 0)
+		instance_snapshot_free(instance);
+	else if (instance->has_snapshot)
+		buffer_clear(&instance->snapshot, cpu);
+	return 0;
+}
+
+static ssize_t write_snapshot(struct state *state, const struct file_at *at,
+			      const struct file_write *w)
+{
+	unsigned long what;
+	int rc = word_number(w->data, w->len, &what);
+
+	if (rc < 0)
+		return rc;
+	state_sync(state);
+	if (!at->instance->number && fs_triggers_has_snapshots(&state->triggers))
+		return -EBUSY;
+	(void)pthread_mutex_lock(&state->lock);
+	rc = change_snapshot(at->instance, at->cpu, what);
+	(void)pthread_mutex_unlock(&state->lock);
+	state->news(state->news_ctx);
+	return rc < 0 ? rc : (ssize_t)w->len;
+}
+
 /* --- tracing_on, trace_marker ----------------------------------------------- */
 
 static void read_on(struct state *state, const struct file_at *at, struct text *out)
@@ -101,7 +176,7 @@ static void look_at_thread(pid_t tid, char name[64], unsigned *ret_cpu)
 		return;
 	*s++ = '\0';
 	(void)snprintf(name, 64, "%s", strchr(text, '(') + 1);
-	for (int i = 0; i < 37 && s; i++)
+	for (int i = 3; i < 39 && s; i++)
 		s = strchr(s + 1, ' ');
 	if (s)
 		*ret_cpu = (unsigned)strtoul(s, NULL, 10);
@@ -178,6 +253,8 @@ const struct file files_of_traces[] = {
 	  .write = write_trace, .truncate = clear_trace },
 	{ "trace_pipe", RO, IN_BOTH | IN_CPU, .is_pipe = true },
 	{ "stats", RO, IN_CPU, .read = read_stats },
+	{ "snapshot", RW, IN_BOTH | IN_CPU, .reads_slowly = true, .writes_slowly = true,
+	  .read = read_snapshot, .write = write_snapshot },
 	{ "tracing_on", RW, IN_BOTH, .reads_slowly = true, .writes_slowly = true,
 	  .read = read_on, .write = write_on },
 	{ "trace_marker", 0220, IN_BOTH, .write = write_marker },

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "cli/fs/files.h"
+#include "cli/fs/made.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
 #include "cli/fs/tracer.h"
@@ -108,12 +109,26 @@ static int run(struct state *state, const struct event *event, const char *text,
 
 /* --- trigger, hist ----------------------------------------------------------- */
 
-/* The kernel's for a command that it does not have: neither snapshots nor stacks can be had here. */
+/* The kernel's for a command that it does not have: no stacks can be had here. */
 static bool is_unknown(const char *text)
 {
-	text += *text == '!';
-	return strncmp(text, "snapshot", 8) == 0 || strncmp(text, "stacktrace", 10) == 0 ||
-	       strstr(text, "snapshot(") || strstr(text, "stacktrace");
+	return strstr(text, "stacktrace");
+}
+
+/* There is room for the snapshots that a trigger takes: @text was written, which gave @rc. That it was there already is found out last. */
+static int make_room(struct state *state, const char *text, int rc)
+{
+	bool is_hist = strstr(text, ").snapshot(");
+
+	if (!is_hist && strncmp(text, "snapshot", 8) != 0)
+		return rc;
+	if (rc < 0 && !(is_hist && rc == -EBUSY))
+		return rc;
+	(void)pthread_mutex_lock(&state->lock);
+	if (instance_snapshot_room(state->instances[0]) < 0 && rc >= 0)
+		rc = -ENOMEM;
+	(void)pthread_mutex_unlock(&state->lock);
+	return rc;
 }
 
 static ssize_t write_trigger(struct state *state, const struct file_at *at,
@@ -132,6 +147,7 @@ static ssize_t write_trigger(struct state *state, const struct file_at *at,
 		return -ENOMEM;
 	ubp_err_reset(&err);
 	rc = *text && !is_unknown(text) ? run(state, at->event, text, &err) : -EINVAL;
+	rc = make_room(state, text, rc);
 	free(text);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
@@ -159,36 +175,6 @@ static void read_hist(struct state *state, const struct file_at *at, struct text
 
 /* --- synthetic_events --------------------------------------------------------- */
 
-/* @text NULL: all go. They are the session's, which is there as long as there are some. */
-static int change_made(struct state *state, const char *text)
-{
-	struct ubp_session *session;
-	struct ubp_err err;
-	bool is_begun;
-	int rc;
-
-	ubp_err_reset(&err);
-	fs_tracer_keep(state->tracer, true);
-	rc = state_trace(state, &err);
-	if (rc == 0)
-		state_sync(state);
-	if (rc == 0)
-		rc = fs_triggers_begin(&state->triggers, &err);
-	session = fs_triggers_session(&state->triggers);
-	is_begun = rc == 0;
-	if (is_begun)
-		rc = text ? ubp_synthetic_add(session, text, &err)
-			  : ubp_synthetic_clear(session, &err);
-	if (rc < 0 && text && is_begun)
-		ubp_trigger_errors(session, log_error, state);
-	if (fs_triggers_look_at_made(&state->triggers) < 0 && rc == 0)
-		rc = -ENOMEM;
-	state_clear_deleted(state);
-	fs_tracer_keep(state->tracer, fs_triggers_has_made(&state->triggers));
-	(void)state_trace(state, &err);
-	return rc;
-}
-
 static ssize_t write_made(struct state *state, const struct file_at *at,
 			  const struct file_write *w)
 {
@@ -203,7 +189,7 @@ static ssize_t write_made(struct state *state, const struct file_at *at,
 	text = strndup(w->data, w->len);
 	if (!text)
 		return -ENOMEM;
-	rc = change_made(state, text);
+	rc = made_change(state, text);
 	free(text);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
@@ -211,7 +197,7 @@ static ssize_t write_made(struct state *state, const struct file_at *at,
 static int clear_made(struct state *state, const struct file_at *at)
 {
 	(void)at;
-	return fs_triggers_has_made(&state->triggers) ? change_made(state, NULL) : 0;
+	return fs_triggers_has_made(&state->triggers) ? made_change(state, NULL) : 0;
 }
 
 static void read_made(struct state *state, const struct file_at *at, struct text *out)

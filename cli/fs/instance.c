@@ -45,6 +45,7 @@ void instance_free(struct instance *instance)
 	free(instance->states);
 	free(instance->pids);
 	buffer_free(&instance->buffer);
+	instance_snapshot_free(instance);
 	error_log_clear(&instance->errors);
 	free(instance->name);
 	free(instance);
@@ -103,6 +104,41 @@ void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu
 		is_wanted |= instance->pids[i] == (unsigned long)tid;
 	if (is_wanted)
 		buffer_add(&instance->buffer, cpu, time_ns, line, len);
+}
+
+int instance_snapshot_room(struct instance *instance)
+{
+	int rc = 0;
+
+	if (!instance->has_snapshot)
+		rc = buffer_init(&instance->snapshot, instance->buffer.n_cpus);
+	instance->has_snapshot |= rc == 0;
+	return rc;
+}
+
+/* As in the kernel, the buffer gets what the last snapshot had. */
+int instance_snapshot(struct instance *instance)
+{
+	int rc = instance_snapshot_room(instance);
+
+	if (rc < 0)
+		return rc;
+	instance->snapshot.pages = instance->buffer.pages;
+	buffer_swap(&instance->buffer, &instance->snapshot);
+	return 0;
+}
+
+void instance_snapshot_free(struct instance *instance)
+{
+	buffer_free(&instance->snapshot);
+	instance->has_snapshot = false;
+}
+
+void instance_clear(struct instance *instance)
+{
+	buffer_clear(&instance->buffer, BUFFER_ALL_CPUS);
+	if (instance->has_snapshot)
+		buffer_clear(&instance->snapshot, BUFFER_ALL_CPUS);
 }
 
 int instance_set_option(struct instance *instance, const char *name, size_t len, bool on)

@@ -30,8 +30,8 @@ struct event_state {
 	/* The tree's own: triggers are about it; one is written that may be; the session is to be told whether it is enabled. */
 	bool is_soft, is_held, is_switched;
 	unsigned generation; /* of the session that knows that */
-	char *filter; /* that counts; NULL: none */
-	char *shown;  /* what the file says, its newline included; NULL: "none\n" */
+	char *filter;        /* that counts; NULL: none */
+	char *shown;         /* what the file says, its newline included; NULL: "none\n" */
 };
 
 struct instance {
@@ -40,6 +40,8 @@ struct instance {
 	struct event_state *states;
 	size_t n_states;
 	struct buffer buffer;
+	struct buffer snapshot; /* if .has_snapshot: what .buffer had when it was taken */
+	bool has_snapshot;
 	bool has_lost_event; /* one is gone that was enabled here */
 	bool is_on;
 	bool options[OPTIONS];
@@ -66,6 +68,13 @@ bool instance_is_enabled(const struct instance *instance, uint32_t number);
 /* A hit of thread @tid: into the buffer, if it is wanted. @is_on: tracing_on, as it was then. */
 void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu,
 		    uint64_t time_ns, const char *line, size_t len);
+
+/* There is room for a snapshot; it is taken; there is none any more. 0 or -ENOMEM. */
+int instance_snapshot_room(struct instance *instance);
+int instance_snapshot(struct instance *instance);
+void instance_snapshot_free(struct instance *instance);
+/* All that was traced goes, the snapshot's, too. */
+void instance_clear(struct instance *instance);
 
 /* 0 or -EINVAL. */
 int instance_set_option(struct instance *instance, const char *name, size_t len, bool on);

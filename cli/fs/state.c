@@ -130,6 +130,15 @@ static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_ev
 	unlock(state);
 }
 
+static void on_snapshot(void *ctx)
+{
+	struct state *state = ctx;
+
+	lock(state);
+	(void)instance_snapshot(state->instances[0]);
+	unlock(state);
+}
+
 static void on_hits(void *ctx, uint32_t probe, uint64_t n)
 {
 	struct state *state = ctx;
@@ -293,7 +302,7 @@ void state_clear_deleted(struct state *state)
 		struct instance *instance = state->instances[i];
 
 		if (instance->has_lost_event)
-			buffer_clear(&instance->buffer, BUFFER_ALL_CPUS);
+			instance_clear(instance);
 		instance->has_lost_event = false;
 	}
 	unlock(state);
@@ -321,7 +330,9 @@ int state_init(struct state *state, struct ubp_err *err)
 	state->triggers = (struct fs_triggers){ .tracer = state->tracer,
 						.events = &state->events,
 						.own = state->instances[0],
-						.lock = &state->lock };
+						.lock = &state->lock,
+						.snapshot = on_snapshot,
+						.snapshot_ctx = state };
 	return events_init(&state->events, &state->lock, err);
 }
 

@@ -50,9 +50,12 @@ static struct parts unpack(uint64_t number)
 	};
 }
 
-/* The row of the four tables together; NULL: behind them. */
+/* The row of the five tables together; NULL: behind them. */
 static const struct file *file_row(size_t i)
 {
+	if (i < n_files_of_definitions)
+		return &files_of_definitions[i];
+	i -= n_files_of_definitions;
 	if (i < n_files_of_events)
 		return &files_of_events[i];
 	i -= n_files_of_events;

@@ -44,6 +44,10 @@ int fs_triggers_begin(struct fs_triggers *triggers, struct ubp_err *err)
 		triggers->in = generation;
 		rc = ubp_trigger_set_tracing(fs_triggers_session(triggers),
 					     triggers->own->is_on);
+		if (rc == 0)
+			rc = ubp_trigger_on_snapshot(fs_triggers_session(triggers),
+						     triggers->snapshot,
+						     triggers->snapshot_ctx);
 	}
 	return rc < 0 ? rc : fs_triggers_follow(triggers, err);
 }
@@ -177,7 +181,8 @@ static int take_new(struct fs_triggers *triggers, struct ubp_session *session, c
 		const char *format = ubp_synthetic_format(session, name, NULL);
 
 		(void)pthread_mutex_lock(triggers->lock);
-		rc = format ? events_add_made(triggers->events, name, format) : -ENOMEM;
+		rc = format && line ? events_add_made(triggers->events, name, line, format)
+				    : -ENOMEM;
 		(void)pthread_mutex_unlock(triggers->lock);
 	}
 	return rc;
@@ -245,6 +250,18 @@ static const char *ask_engine(const struct fs_triggers *triggers, const struct e
 	return session ? ask(session, name, NULL) : NULL;
 }
 
+bool fs_triggers_has_snapshots(const struct fs_triggers *triggers)
+{
+	for (size_t i = 0; i < triggers->events->n_events; i++) {
+		const char *list =
+			ask_engine(triggers, triggers->events->events[i], ubp_trigger_list);
+
+		if (list && strstr(list, ").snapshot("))
+			return true;
+	}
+	return false;
+}
+
 void fs_triggers_list(const struct fs_triggers *triggers, const struct event *event,
 		      struct text *out)
 {
@@ -252,8 +269,8 @@ void fs_triggers_list(const struct fs_triggers *triggers, const struct event *ev
 
 	text_puts(out, list && *list ? list
 				     : "# Available triggers:\n"
-				       "# traceon traceoff enable_event disable_event hist "
-				       "enable_hist disable_hist\n");
+				       "# traceon traceoff snapshot enable_event "
+				       "disable_event enable_hist disable_hist hist\n");
 }
 
 void fs_triggers_hist(const struct fs_triggers *triggers, const struct event *event,

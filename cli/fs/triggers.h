@@ -28,6 +28,8 @@ struct fs_triggers {
 	struct events *events;
 	struct instance *own;  /* the tree's */
 	pthread_mutex_t *lock; /* of .own's */
+	void (*snapshot)(void *ctx); /* one is taken, behind what was handed on */
+	void *snapshot_ctx;
 	unsigned in; /* the number of the session in which triggers were written; 0: none */
 };
 
@@ -45,6 +47,8 @@ void fs_triggers_look_at_events(struct fs_triggers *triggers);
 int fs_triggers_look_at_made(struct fs_triggers *triggers);
 /* Are there any, or synthetic events? */
 bool fs_triggers_any(const struct fs_triggers *triggers);
+/* Does a histogram choose when a snapshot is taken? */
+bool fs_triggers_has_snapshots(const struct fs_triggers *triggers);
 /* Are there synthetic events? */
 bool fs_triggers_has_made(const struct fs_triggers *triggers);
 

@@ -4,7 +4,7 @@
 /*
  * What is told of a hit is kept in a list until its triggers are done: they may drop it, make other events, which come behind it,
  * or ask for its stack. Where there is a trigger "snapshot", what is told stays in the list, the oldest is dropped when there is
- * too much of it, and a snapshot hands all of it out.
+ * too much of it, and a snapshot hands all of it out. Who asked to be told of snapshots gets all at once, and a snapshot is a mark in the list.
  */
 
 #include "engine/session/triggers.h"
@@ -42,6 +42,7 @@ struct waiting {
 	const struct event_record *hit;   /* the record that it is a copy of */
 	uint16_t n_stack;                 /* as it was recorded */
 	bool is_kept, is_due;
+	bool is_mark; /* a snapshot: no event */
 	struct event_record record;
 };
 
@@ -53,6 +54,32 @@ static bool has_stack_trigger(const struct trigger_event *event)
 		if (t->kind == TRIGGER_STACK)
 			return true;
 	return false;
+}
+
+/* Where the list is parted by the last snapshot; NULL: by none. */
+static struct waiting **last_mark(struct session_triggers *triggers)
+{
+	struct waiting **found = NULL;
+
+	for (struct waiting **at = triggers->fresh; *at; at = &(*at)->next)
+		if ((*at)->is_mark)
+			found = at;
+	return found;
+}
+
+/* It comes last, or, @in_snapshot, in front of the last snapshot. */
+static void link_in(struct session_triggers *triggers, struct waiting *w, bool in_snapshot)
+{
+	struct waiting **mark = in_snapshot ? last_mark(triggers) : NULL;
+
+	triggers->n_bytes += w->record.size;
+	if (mark) {
+		w->next = *mark;
+		*mark = w;
+		return;
+	}
+	*triggers->last = w;
+	triggers->last = &w->next;
 }
 
 static void *reserve(void *ctx, const struct trigger_event *event,
@@ -69,11 +96,9 @@ static void *reserve(void *ctx, const struct trigger_event *event,
 	/* Then a stack is what the trigger gives. */
 	if (has_stack_trigger(event))
 		w->record.n_stack = 0;
-	w->is_due = in_snapshot || !triggers->set->has_snapshot ||
+	w->is_due = in_snapshot || !triggers->set->has_snapshot || triggers->on_snapshot ||
 		    record->time <= triggers->until_ns;
-	*triggers->last = w;
-	triggers->last = &w->next;
-	triggers->n_bytes += record->size;
+	link_in(triggers, w, in_snapshot);
 	return w;
 }
 
@@ -102,10 +127,25 @@ static void give_stack(void *ctx, const struct event_record *record)
 	w->record.n_stack = w->n_stack;
 }
 
+/* Where memory is short there is none. */
+static void mark(struct session_triggers *triggers)
+{
+	struct waiting *w = calloc(1, sizeof(*w));
+
+	if (!w)
+		return;
+	w->is_mark = w->is_kept = w->is_due = true;
+	link_in(triggers, w, false);
+}
+
 static void snapshot(void *ctx)
 {
 	struct session_triggers *triggers = ctx;
 
+	if (triggers->on_snapshot) {
+		mark(triggers);
+		return;
+	}
 	for (struct waiting *w = triggers->first; w; w = w->next)
 		w->is_due = true;
 	triggers->is_changed = true;
@@ -142,8 +182,13 @@ static struct trigger_event *event_of(struct session_triggers *triggers, unsigne
 static int tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
 		void *ctx)
 {
-	struct ubp_event event = session_event(triggers->session, &w->record);
+	struct ubp_event event;
 
+	if (w->is_mark) {
+		triggers->on_snapshot(triggers->on_snapshot_ctx);
+		return 0;
+	}
+	event = session_event(triggers->session, &w->record);
 	if (w->made) {
 		event.spec = w->made->probe;
 		event.is_made = true;
@@ -177,8 +222,9 @@ static bool flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx
 
 	while ((w = *at)) {
 		bool is_told = fn && w->is_kept && w->is_due;
-		bool stays = is_told ? is_ended
-				     : w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
+		bool stays =
+			is_told ? is_ended
+				: w->is_kept && !w->is_due && triggers->n_bytes <= KEPT_BYTES;
 
 		skips &= at != triggers->fresh;
 		w->hit = NULL;
@@ -418,16 +464,6 @@ int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct 
 	int rc = triggers_find_or_fail(s, name, &event, err);
 
 	return rc < 0 ? rc : trigger_write_enable(event, on ? "1" : "0", 1);
-}
-
-int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
-{
-	struct session_triggers *triggers = triggers_of(s);
-
-	if (!triggers)
-		return -ENOMEM;
-	triggers->after_ns = ns;
-	return 0;
 }
 
 int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *err)

@@ -145,3 +145,26 @@ int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 	triggers->set->tracing_on = on;
 	return 0;
 }
+
+/* --- snapshots ------------------------------------------------------------------------ */
+
+int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
+{
+	struct session_triggers *triggers = triggers_of(s);
+
+	if (!triggers)
+		return -ENOMEM;
+	triggers->after_ns = ns;
+	return 0;
+}
+
+int ubp_trigger_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, void *ctx)
+{
+	struct session_triggers *triggers = triggers_of(s);
+
+	if (!triggers)
+		return -ENOMEM;
+	triggers->on_snapshot = fn;
+	triggers->on_snapshot_ctx = ctx;
+	return 0;
+}

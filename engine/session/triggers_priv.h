@@ -12,6 +12,7 @@
 
 #include "engine/base/map.h"
 #include "engine/sink/buf.h"
+#include "engine/ubp_trigger.h"
 
 struct trigger_event;
 struct trigger_set;
@@ -34,6 +35,8 @@ struct session_triggers {
 	uint64_t after_ns;    /* what comes so long behind a snapshot is told, too ... */
 	uint64_t until_ns;    /* ... which is until then */
 	uint64_t hit_ns;      /* when the hit was whose triggers are carried out */
+	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: what is told waits for a snapshot */
+	void *on_snapshot_ctx;
 	struct sink_buf text; /* what was given last */
 	size_t n_logged; /* of .set's log, before the text that was written last */
 	bool is_settled;

@@ -84,6 +84,35 @@ echo go | ./target you > /dev/null
 [ -z "$(grep -v '^#' "$T/trace")" ] || fail 'events of an instance are in trace'
 rmdir "$T/instances/mine"
 
+# --- a snapshot changes places with what is traced; which CPU a marker is of
+CPU=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+in_snapshot() { sed -n 's/.*tracing_mark_write: //p' "$1" | tr '\n' ' '; }
+grep -q 'Snapshot is freed' "$T/snapshot" || fail "at first snapshot is $(cat "$T/snapshot")"
+taskset -c "$CPU" bash -c 'echo one > "$0"' "$T/trace_marker"
+echo 1 > "$T/snapshot"
+echo two > "$T/trace_marker"
+[ "$(in_snapshot "$T/snapshot")|$(in_snapshot "$T/trace")" = 'one |two ' ] || fail "snapshot: $(cat "$T/snapshot" "$T/trace")"
+[ "$(in_snapshot "$T/per_cpu/cpu$CPU/snapshot")" = 'one ' ] || fail "a marker of CPU $CPU: $(cat "$T/snapshot")"
+echo 1 > "$T/snapshot"
+[ "$(in_snapshot "$T/snapshot")|$(in_snapshot "$T/trace")" = 'two |one ' ] || fail "again: $(cat "$T/snapshot" "$T/trace")"
+echo 2 > "$T/snapshot"
+grep -q 'Snapshot is allocated' "$T/snapshot" || fail "emptied: $(cat "$T/snapshot")"
+echo 0 > "$T/per_cpu/cpu$CPU/snapshot" 2> /dev/null && fail "that of one CPU is freed"
+echo 0 > "$T/snapshot"
+: > "$T/trace"
+
+# --- synthetic events are among the dynamic ones
+echo 's:synthetic/lat u64 id; int val' >> "$T/dynamic_events"
+echo "p:g/later ./target:$GREET" >> "$T/uprobe_events"
+[ "$(sed -n 3,4p "$T/dynamic_events" | cut -d' ' -f1 | tr '\n\t' '; ')" = 's:synthetic/lat u64;p:g/later;' ] || fail "dynamic_events: $(cat "$T/dynamic_events")"
+echo 1 > "$T/events/synthetic/lat/enable"
+: 2> /dev/null > "$T/dynamic_events" && fail 'all are deleted, though one is enabled'
+[ "$(wc -l < "$T/dynamic_events")" = 4 ] || fail "some are deleted: $(cat "$T/dynamic_events")"
+echo 0 > "$T/events/synthetic/lat/enable"
+echo '-:g/later' >> "$T/dynamic_events"
+echo '-:lat' >> "$T/dynamic_events"
+[ "$(wc -l < "$T/dynamic_events")" = 2 ] || fail "left: $(cat "$T/dynamic_events")"
+
 # --- several readers, each line once; poll(2)
 python3 - "$T" <<'END' || fail 'readers'
 import os, select, signal, sys, time

@@ -2,8 +2,9 @@
 # Copyright the ubp authors
 """Rows of the corpus of triggers (tests/corpus/triggers.jsonl: what a kernel with histograms answered) by way of the files that ubp-fs serves: each
 text is written to "trigger", "synthetic_events", "enable" or "filter", and errno, the entries of error_log and what files read then are compared, at last
-trigger, hist, enable, tracing_on and trace. Each row has a tree of its own, as it had when it was recorded.
-CORPUS_EACH=1: every row that such a tree can be given (make check-tree); else every 40th of them. CORPUS_ROWS="ID ID...": these."""
+trigger, hist, enable, tracing_on, trace, snapshot and dynamic_events. Each row has a tree of its own, as it had when it was recorded.
+CORPUS_EACH=1: every row that such a tree can be given (make check-tree); else every 40th of them, and every 5th of those with a snapshot.
+CORPUS_ROWS="ID ID...": these."""
 
 import errno
 import json
@@ -21,7 +22,7 @@ import oracle  # noqa: E402
 
 SRC = os.environ["UBP_SRC"]
 # None is left out unseen: so many can be given.
-N_FIT = 907
+N_FIT = 933
 EACH = int(os.environ.get("CORPUS_EACH", "40"))
 ROWS = os.environ.get("CORPUS_ROWS", "").split()
 APPEND, TRUNC = os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC
@@ -35,10 +36,10 @@ def encode(text):
 def why_not(row):
     """What the tree has not got, or two events at one place, whose order is the tracer's."""
     texts = json.dumps([row["steps"], row["after"].get("trace"), row["defs"]])
-    for word in "stacktrace", "snapshot", "sched", "key2", "trace_options", "set_event_pid":
+    for word in "stacktrace", "sched", "key2", "trace_options", "set_event_pid":
         if word in texts.lower():
             return word
-    if any(s.get("write") in ("dynamic_events", "uprobe_events") for s in row["steps"]):
+    if any(s.get("write") == "uprobe_events" for s in row["steps"]):
         return "definitions"
     return "undefined" if "undefined" in row else None
 
@@ -96,12 +97,12 @@ class Tree:
         if "listing" in step and name.endswith(("/trigger", "synthetic_events")) and os.path.exists(f"{self.top}/{name}"):
             self.same_file(name, step["listing"])
 
-    def same_trace(self, want):
+    def same_trace(self, name, want):
         lines = "\n".join(want)
         lines = re.sub(r"-@T[\d.]+@: ", ": ", lines)
-        for name, address in self.addresses.items():
-            lines = lines.replace(f"@{name}@", f"0x{address:x}")
-        self.same("trace", "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(self.read("trace"))), lines)
+        for symbol, address in self.addresses.items():
+            lines = lines.replace(f"@{symbol}@", f"0x{address:x}")
+        self.same(name, "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(self.read(name))), lines)
 
     def check(self, row):
         self.is_vague = bool({"volatile", "order"} & set(row))
@@ -121,8 +122,14 @@ class Tree:
                 self.same_file("events/" + name, want)
             elif name == "tracing_on":
                 self.same_file(name, want)
-            elif name == "trace":
-                self.same_trace(want)
+            elif name in ("trace", "snapshot") and isinstance(want, list):
+                self.same_trace(name, want)
+            elif name == "snapshot":
+                # "allocated", "freed": nothing is in it.
+                self.same(name, (re.findall(r"^# \* Snapshot is (\w+) \*$", self.read(name), re.M) + ["some"])[0], want)
+            elif name == "dynamic_events":
+                made = "".join(x + "\n" for x in self.read(name).split("\n") if x.startswith("s:"))
+                self.same(name, made, "".join(x + "\n" for x in want.split("\n") if x.startswith("s:")))
 
 
 def check_row(row, target, addresses):
@@ -159,7 +166,9 @@ def main():
         rows = [r for r in map(json.loads, f) if not why_not(r)]
     os.sched_setaffinity(0, {0})
     n_bad = 0
-    chosen = [r for r in rows if r["id"] in ROWS] if ROWS else rows[::EACH]
+    snapshots = [r for r in rows if "snapshot" in r["after"]]
+    some = rows[::EACH] + (snapshots[::5] if EACH > 1 else [])
+    chosen = [r for r in rows if r["id"] in ROWS] if ROWS else some
     for row in chosen:
         found = check_row(row, target, addresses)
         n_bad += bool(found)
