@@ -320,7 +320,7 @@ int area_enter(const struct space *space, pid_t tid, struct area *area,
 	return rc < 0 ? rc : mem_writes_end(&writes);
 }
 
-static bool within(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reach)
+bool area_reaches(const struct area *a, uint64_t lo, uint64_t hi, uint64_t reach)
 {
 	uint64_t from = a->vaddr < lo ? a->vaddr : lo;
 	uint64_t to = a->vaddr + a->len > hi ? a->vaddr + a->len : hi;
@@ -566,7 +566,7 @@ int area_provide(struct plant *plant, const struct held *held, const struct maps
 	int rc;
 
 	for (area = ps->areas; area; area = area->next)
-		if (has_room(area, room) && within(area, lo, hi, space->arch->near_max)) {
+		if (has_room(area, room) && area_reaches(area, lo, hi, space->arch->near_max)) {
 			*ret_area = area;
 			return 0;
 		}

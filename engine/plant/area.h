@@ -45,6 +45,9 @@ int area_make(struct plant *plant, const struct held *held, const struct maps *m
 	      uint64_t hint, struct guard_head *head, struct area **ret_area,
 	      struct ubp_err *err);
 
+/* Are @lo to @hi and all of @area less than @reach from each other? lo == hi: it does not matter. */
+bool area_reaches(const struct area *area, uint64_t lo, uint64_t hi, uint64_t reach);
+
 /* A block of @len bytes, at the end of what is used. False: there is no room. */
 bool area_take_block(struct area *area, size_t len, struct site *owner);
 

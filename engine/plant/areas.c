@@ -10,6 +10,7 @@
 #include "arch/arch.h"
 #include "arch/guard.h"
 #include "engine/base/map.h"
+#include "engine/plant/spare.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
 
@@ -68,6 +69,7 @@ void area_free_all(struct area *area)
 		struct area *next = area->next;
 
 		free_tables(area);
+		spare_free_all(area);
 		free(area);
 		area = next;
 	}
@@ -103,6 +105,7 @@ int areas_copy(const struct part_copied *c)
 		copy->next = NULL;
 		copy->owners = NULL;
 		copy->keys = NULL;
+		copy->spares = NULL;
 		*tail = copy;
 		tail = &copy->next;
 		if (copy_tables(a, copy, &c->to->sites) < 0)

@@ -26,6 +26,7 @@
 #include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/site.h"
+#include "engine/plant/spare.h"
 #include "engine/plant/watch.h"
 #include "engine/plant/watched_windows.h"
 #include "engine/space/jump_part.h"
@@ -253,6 +254,19 @@ static void refuse_some(struct jump_try *tries, size_t n, const char *why)
 			jump_refuse(tries[i].site, why);
 }
 
+/* What blocks there are that other detours have left, within reach of all from @lo to @hi. */
+static struct spare_counts count_spares(const struct space *space, uint64_t lo, uint64_t hi)
+{
+	struct spare_counts counts = { { 0 } };
+
+	if (space->plant->jump->spares_are_short)
+		return counts;
+	for (const struct area *area = space->plant->areas; area; area = area->next)
+		if (area_reaches(area, lo, hi, space->arch->near_max))
+			spare_count(area, &counts);
+	return counts;
+}
+
 /* For each object that has some of them, one area or several. */
 static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
@@ -263,20 +277,30 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	batch->areas = calloc(batch->n + 1, sizeof(*batch->areas));
 	if (!batch->areas)
 		return ubp_fail(err, ENOMEM, "out of memory");
+	batch->has_spares = false;
 	for (size_t i = 0, first = 0; i < batch->n && rc == 0; first = i) {
 		struct batch_area *a = &batch->areas[batch->n_areas++];
 		const struct mapping *m = maps_at(maps, batch->tries[i].vaddr);
-		struct area_room room;
+		struct spare_counts spares;
+		struct area_room room = { 0 };
 		size_t len = 0;
 
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
-		while (i < batch->n && i - first < AREA_TRIES && batch->tries[i].vaddr < a->hi)
-			len += batch->tries[i++].guess;
+		spares = count_spares(held->t->process->space, a->lo, a->hi);
+		for (; i < batch->n && i - first < AREA_TRIES && batch->tries[i].vaddr < a->hi;
+		     i++) {
+			if (spare_cover(&spares, batch->tries[i].guess)) {
+				batch->has_spares = true;
+				continue;
+			}
+			len += batch->tries[i].guess;
+			/* What scans has another entry, for its trap. */
+			room.entries += 2;
+		}
 		a->until = i < batch->n ? batch->tries[i].vaddr : UINT64_MAX;
-		/* What scans has another entry, for its trap. */
-		room = (struct area_room){ len / UBP_SLOT_SIZE, 2 * (i - first) };
+		room.slots = len / UBP_SLOT_SIZE;
 		rc = provide_area(plant, held, maps, a, room, err);
 		if (rc == -ERANGE) {
 			/* All of the object is too large (.bss counts): what needs its data is refused then. */
@@ -296,6 +320,7 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 			rc = i == batch->n && !n_found ? rc : 0;
 		}
 	}
+	held->t->process->space->plant->jump->spares_are_short = false;
 	return rc;
 }
 

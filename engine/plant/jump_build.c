@@ -3,40 +3,27 @@
 
 /* The detours of a pass of upgrades: generated, and written into the areas, while all run. */
 
-#include "engine/plant/guard_state.h"
 #include "engine/plant/jump.h"
 
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch/guard.h"
-#include "arch/host.h"
 #include "engine/base/err.h"
-#include "engine/base/ring.h"
-#include "engine/event/ring.h"
-#include "engine/event/ring_tally.h"
 #include "engine/plant/area.h"
-#include "engine/plant/bell.h"
-#include "engine/plant/claims.h"
 #include "engine/plant/hop.h"
+#include "engine/plant/jump_detour.h"
 #include "engine/plant/jump_priv.h"
-#include "engine/plant/mirror.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
-#include "engine/plant/run_up.h"
-#include "engine/plant/scan.h"
-#include "engine/returns/hijack.h"
-#include "engine/returns/kernel.h"
-#include "engine/returns/returns.h"
+#include "engine/plant/spare.h"
 #include "engine/space/jump_part.h"
-#include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
-#include "engine/space/uprobe.h"
 
 static const char why_not_written[] = "its detour cannot be written";
+static const char why_full[] = "its area is full";
 static const char why_no_hop[] =
 	"others have the unused bytes near by that its short jump could lead to";
 
@@ -55,294 +42,12 @@ struct gather {
 	uint8_t bytes[GATHER_LEN];
 };
 
-/* What all detours of a batch are made with. */
+/* Of one batch. */
 struct build {
-	struct plant *plant;
-	struct space *space;
-	struct mem_view view; /* of the program's code */
+	struct jump_maker make;
 	struct mem_writes writes;
 	struct gather gather;
-	struct detour_like *like;
-	uint32_t cell;
 };
-
-/* Of @code, @got bytes, that a punned jump is to stand on. What follows has to be what the file says. */
-static int find_punned(const struct space *space, const struct site *site,
-		       const struct uprobe_window *w, const uint8_t *code, size_t got,
-		       struct window *ret_window, struct ubp_err *err)
-{
-	const struct arch_jump *arch = &space->arch->jump;
-	const struct pun *pun = &site->hop.pun;
-	size_t jump_len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
-	int rc;
-
-	if (got < jump_len + pun->n_fixed ||
-	    memcmp(code + jump_len, pun->fixed, pun->n_fixed) != 0)
-		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
-	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len,
-			       site->vaddr, ret_window, err);
-	ret_window->pun = *pun;
-	return rc;
-}
-
-/* What the program itself has there. */
-static int find_window(const struct space *space, struct mem_view *view,
-		       const struct site *site, struct window *ret_window, struct ubp_err *err)
-{
-	const struct uprobe_window *w =
-		site->n_probes ? &site->probes[0]->window : site->window;
-	uint8_t code[UBP_WINDOW_MAX];
-	size_t got;
-
-	if (!w)
-		return ubp_fail(err, EINVAL, "nothing is known of its window");
-	got = mem_view_peek(view, site->vaddr, code, w->pun.n_fixed ? sizeof(code) : w->len);
-	/* Its first bytes are a breakpoint's. */
-	memcpy(code, site->insn.bytes, site->insn.len < got ? site->insn.len : got);
-	if (w->pun.n_fixed)
-		return find_punned(space, site, w, code, got, ret_window, err);
-	if (w->n_hops)
-		return space->arch->jump.find_short(code, got, site->vaddr, ret_window, err);
-	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
-}
-
-/* What tells that a function was left: a record without a return address, of which nobody asks more. */
-static size_t fill_left(const struct site *site, struct detour_probe *probes)
-{
-	static const struct fetch_program nothing;
-
-	for (size_t i = 0; i < site->n_exits; i++)
-		probes[i] = (struct detour_probe){ .number = site->exits[i].probe->number,
-						   .kind = PROBE_ENTRY,
-						   .program = &nothing };
-	return site->n_exits;
-}
-
-static size_t fill_probes(const struct plant *plant, const struct site *site, uint32_t *cell,
-			  struct detour_probe *probes)
-{
-	size_t n = jump_n_recorded(site);
-
-	if (jump_is_at_jump(site))
-		return fill_left(site, probes);
-	for (size_t i = 0; i < n; i++) {
-		const struct uprobe *u = jump_recorded(site, i);
-		uint32_t n_cells = detour_cells(u->program) + (plant->opt.frames != 0);
-
-		ring_set_use_cells(plant->opt.rings, *cell + n_cells);
-		probes[i] =
-			(struct detour_probe){ .number = u->number,
-					       .kind = u->kind,
-					       .program = u->program,
-					       .filter = u->filter,
-					       .tally = u->at_hit.tally,
-					       .sample = u->at_hit.sample,
-					       .stops = u->at_hit.sample && plant->opt.unwinds,
-					       .once = plant->opt.once,
-					       .cell = *cell };
-		*cell = (*cell + n_cells) % (RING_CELLS / 2);
-	}
-	return n;
-}
-
-/* Does one of its probes count? Of what is counted nothing is lost. */
-static bool counts(const struct site *site)
-{
-	for (size_t i = 0; i < jump_n_recorded(site); i++)
-		if (jump_recorded(site, i)->at_hit.tally)
-			return true;
-	return false;
-}
-
-/* Entries of stacks, which those of a site have alike: if one wants them. */
-static uint8_t frames_of(const struct plant *plant, const struct site *site)
-{
-	for (size_t i = 0; i < jump_n_recorded(site); i++)
-		if (!jump_recorded(site, i)->at_hit.no_stack)
-			return (uint8_t)plant->opt.frames;
-	return 0;
-}
-
-/* Of all detours in a space, from the first on that asks for it. */
-static uint64_t ns_factor(const struct plant *plant, struct plant_space *ps,
-			  const struct detour_plan *plan)
-{
-	for (size_t i = 0; i < plan->n_probes && !hijack_ns_factor(ps); i++)
-		if (plan->probes[i].program->needs_duration)
-			hijack_set_ns_factor(ps, ring_set_ns_factor(plant->opt.rings));
-	return hijack_ns_factor(ps);
-}
-
-/* As much of a function is shown to who makes its detour. */
-#define CODE_MAX 64
-
-/* The jump, and the one at its hop. */
-static int build_jump(const struct plant_space *ps, const struct ubp_arch *arch,
-		      const struct window *window, struct site *site, struct site_jump *jump,
-		      struct ubp_err *err)
-{
-	struct window at_hop = { .jump_len = UBP_HOP_LEN };
-	uint64_t entry = jump->copy + jump->detour.entry_at;
-	int rc;
-
-	jump->hop_at = hop_is_needed(site) || (!site->n_exits && !jump->is_at_ret &&
-					       mirror_choose(ps, arch, window, site))
-			       ? site->hop.vaddr
-			       : 0;
-	if (!jump->hop_at)
-		return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
-	at_hop.insns[0] = window->insns[0];
-	rc = arch->jump.build(window, site->vaddr, site->hop.vaddr, jump->bytes, err);
-	if (rc == 0)
-		rc = arch->jump.build(&at_hop, site->hop.vaddr, entry, jump->hop, err);
-	if (rc == 0 || !site->hop.is_own || site->hop.stands)
-		return rc;
-	/* The detour is too far from there. */
-	jump_forget_hop(ps, site);
-	jump->hop_at = 0;
-	return arch->jump.build(window, site->vaddr, entry, jump->bytes, err);
-}
-
-/* What it takes of the fill behind the function. */
-static bool read_fill(struct build *b, const struct site *site, const struct window *window,
-		      struct site_jump *jump)
-{
-	size_t len = window->jump_len > window->len ? window->jump_len - window->len : 0;
-
-	return mem_view_peek(&b->view, site->vaddr + window->len, jump->orig + window->len,
-			     len) == len;
-}
-
-static void take_window(struct site_jump *jump, const struct window *window)
-{
-	jump->n = window->n;
-	for (size_t i = 0; i < window->n; i++) {
-		jump->from[i + 1] = jump->from[i] + window->insns[i].len;
-		memcpy(jump->orig + jump->from[i], window->insns[i].bytes,
-		       window->insns[i].len);
-	}
-	jump->jump_len = window->jump_len;
-	jump->n_prefix = window->pun.n_prefix;
-	jump->reach = (uint8_t)(window->jump_len + window->pun.n_fixed);
-}
-
-/* What the jump stands on, what its detour carries out, and where. */
-static int find_code(struct build *b, struct site *site, struct run_up *run_up,
-		     struct detour_plan *plan, struct ubp_err *err)
-{
-	int rc;
-
-	if (jump_is_at_jump(site)) {
-		rc = b->space->arch->jump.find(site->insn.bytes, site->insn.len, 0, site->vaddr,
-					       &run_up->jumped, err);
-	} else if (site->run_up || jump_is_at_ret(site)) {
-		plan->window = &run_up->ret;
-		plan->run_up = &run_up->before;
-		plan->lead = &run_up->lead;
-		plan->code.len = 0;
-		rc = run_up_find(b->space, &b->view, site, run_up, err);
-	} else {
-		rc = find_window(b->space, &b->view, site, &run_up->jumped, err);
-		run_up->before = (struct window){ 0 };
-		if (jump_ends_at_ret(site))
-			run_up_take_ret(run_up, &site->insn);
-	}
-	run_up->ret.asks_room = run_up->jumped.asks_room = jump_asks_room(site);
-	return rc;
-}
-
-static void note_detour(struct site_jump *jump, const struct site *site,
-			const struct detour_plan *plan)
-{
-	jump->copy = plan->vaddr;
-	jump->is_watch = !plan->n_probes;
-	jump->claims = jump->is_watch || plan->claim;
-	jump->len = (uint32_t)jump->detour.len;
-	jump->is_at_ret = plan->run_up != NULL;
-	jump->ends_at_ret = plan->then != NULL;
-	jump->is_at_jump = jump_is_at_jump(site);
-	jump->run_up = site->run_up;
-}
-
-/* Of a function of one ret: its returns come behind what is at its entry. */
-static void plan_then(const struct site *site, const struct run_up *run_up,
-		      struct detour_plan *plan, struct detour_plan *then)
-{
-	*then = *plan;
-	then->window = &run_up->ret;
-	then->run_up = &run_up->before;
-	then->lead = &run_up->lead;
-	then->code.len = 0;
-	then->probes += site->n_probes;
-	then->n_probes = site->n_exits;
-	plan->n_probes = site->n_probes;
-	plan->then = then;
-}
-
-static int generate(struct build *b, struct site *site, uint64_t vaddr, struct site_jump *jump,
-		    struct ubp_err *err)
-{
-	const struct plant *plant = b->plant;
-	struct plant_space *ps = b->space->plant;
-	const struct ubp_arch *arch = b->space->arch;
-	struct detour_probe probes[UBP_DETOUR_PROBES];
-	uint8_t code[CODE_MAX];
-	struct run_up run_up;
-	const struct window *window = &run_up.jumped;
-	bool is_watch = jump_n_recorded(site) == 0;
-	const struct hijack_place hijacks = hijack_place(ps);
-	struct detour_plan then, plan = {
-		.site = is_watch ? site->vaddr : site_probed(site, jump_recorded(site, 0)),
-		.lead = site->n_probes && uprobe_behind(site->probes[0])
-				? &site->probes[0]->window.lead
-				: NULL,
-		.scans = is_watch && scan_is_one(site),
-		.asks = (is_watch || bell_is_probed(site)) && !plant->opt.stay &&
-			arch->detour.asks,
-		.asks_sharing = !plant->opt.follows,
-		.stops = site->watches & ~(unsigned)WATCH_BELLS,
-		.filters = site->watches & WATCH_FILTERS,
-		.reads = !plant->opt.stay && arch->detour.reads,
-		.vaddr = vaddr,
-		.gate = guard_gate(ps),
-		.window = window,
-		.code = { code, mem_view_peek(&b->view, site->vaddr, code, sizeof(code)) },
-		.probes = probes,
-		.lossless = plant->opt.lossless || counts(site),
-		.count_dropped = plant->opt.count_dropped,
-		.frames = jump_is_at_jump(site) ? 0 : frames_of(plant, site),
-		.trampoline = returns_trampoline(ps),
-		.hijacks = hijacks.table,
-		.hijacks_mask = hijacks.mask,
-		.return_vaddr = hijacks.code,
-		.has = plant->code_has,
-		.self_at = claims_self_at(ps),
-		.claim = claims_code(ps),
-		.tally = ring_set_tally_place(plant->opt.rings),
-		.like = b->like,
-	};
-	int rc = find_code(b, site, &run_up, &plan, err);
-
-	if (rc < 0)
-		return rc;
-	plan.tally.asks_when_full = !plant->opt.stay && arch->detour.asks && counts(site);
-	plan.n_probes = fill_probes(plant, site, &b->cell, probes);
-	jump->n_numbers = probe_list(plant)->n_numbers;
-	if (jump_take_probes(jump, site) < 0)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	plan.ns_factor = ns_factor(plant, ps, &plan);
-	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
-	if (jump_ends_at_ret(site))
-		plan_then(site, &run_up, &plan, &then);
-	rc = arch->detour.build(&plan, &jump->detour, err);
-	if (rc < 0)
-		return rc;
-	note_detour(jump, site, &plan);
-	take_window(jump, window);
-	if (!read_fill(b, site, window, jump))
-		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(ps, arch, window, site, jump, err);
-}
 
 static void gather_end(struct build *b)
 {
@@ -420,24 +125,62 @@ static void write_block(struct build *b, struct area *area, const struct site *s
 	b->gather.copies[b->gather.n++] = jump->copy;
 }
 
-/* A block that an earlier session left, if it serves. 0: none. */
+/* A block that an earlier session left for the site, if it serves. 0: none. */
 static uint64_t old_block(const struct space *space, const struct batch_area *a,
 			  const struct site *site, size_t *ret_len)
 {
 	struct plant_space *ps = space->plant;
 	uint64_t block = (uint64_t)(uintptr_t)map_remove(&ps->jump->blocks, site->vaddr);
 	const struct area *area = block ? area_of(ps, block) : NULL;
-	uint64_t from = area && area->vaddr < a->lo ? area->vaddr : a->lo;
-	uint64_t to = area && area->vaddr + area->len > a->hi ? area->vaddr + area->len : a->hi;
 	struct guard_jump head;
 
 	/* The target may have written something else there since it was found. */
-	if (!area || to - from >= space->arch->near_max ||
+	if (!area || !area_reaches(area, a->lo, a->hi, space->arch->near_max) ||
 	    mem_peek(&space->mem, block, &head, sizeof(head)) != sizeof(head) ||
 	    !area_holds(area, block, head.len))
 		return 0;
 	*ret_len = head.len;
 	return block;
+}
+
+/* In @block, which has @room for it with its head. False: it has not. */
+static bool make_in_old(struct build *b, struct site *site, struct site_jump *jump,
+			uint64_t block, size_t room)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (jump_make_detour(&b->make, site, block + UBP_SLOT_SIZE, jump, &err) < 0 ||
+	    jump->len + UBP_SLOT_SIZE > room) {
+		jump_clear(jump);
+		return false;
+	}
+	area_own_block(area_of(b->make.space->plant, block), block, room, site);
+	jump->room = (uint32_t)(room - UBP_SLOT_SIZE);
+	return true;
+}
+
+/* In one that was another detour's, in @area. How long the detour is depends a little on where it is. */
+static bool make_in_spare(struct build *b, struct area *area, struct site *site,
+			  struct site_jump *jump, uint64_t *ret_block)
+{
+	struct ubp_err err;
+	size_t room;
+
+	ubp_err_reset(&err);
+	if (jump_make_detour(&b->make, site, area->vaddr + area->used + UBP_SLOT_SIZE, jump,
+			     &err) < 0) {
+		jump_clear(jump);
+		return false;
+	}
+	*ret_block = spare_take(area, jump->len + UBP_SLOT_SIZE, &room);
+	jump_clear(jump);
+	if (!*ret_block)
+		return false;
+	if (make_in_old(b, site, jump, *ret_block, room))
+		return true;
+	spare_add(area, *ret_block, room);
+	return false;
 }
 
 /* At the end of what is used of @area. */
@@ -448,12 +191,11 @@ static const char *make_block_in(struct build *b, struct area *area, struct site
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	if (generate(b, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
-		return jump_keep_reason(b->plant, err.text);
+	if (jump_make_detour(&b->make, site, block + UBP_SLOT_SIZE, jump, &err) < 0)
+		return jump_keep_reason(b->make.plant, err.text);
 	*ret_block = block;
 	jump->room = jump->len;
-	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL
-								      : "its area is full";
+	return area_take_block(area, jump->len + UBP_SLOT_SIZE, site) ? NULL : why_full;
 }
 
 /* The hop of a punned jump may be too far from that area: its own is as near to the site. */
@@ -462,7 +204,7 @@ static const char *make_new_block(struct build *b, struct area *area, struct sit
 {
 	const char *why = make_block_in(b, area, site, jump, ret_block);
 	struct area *own =
-		site->hop.pun.n_fixed ? area_of(b->space->plant, site->hop.vaddr) : NULL;
+		site->hop.pun.n_fixed ? area_of(b->make.space->plant, site->hop.vaddr) : NULL;
 
 	if (!why || !own || !own->keys || own == area)
 		return why;
@@ -474,27 +216,27 @@ static const char *make_new_block(struct build *b, struct area *area, struct sit
 static const char *make_block(struct build *b, struct batch_area *a, struct site *site,
 			      struct site_jump *jump, uint64_t *ret_block)
 {
-	const struct space *space = b->space;
+	const struct space *space = b->make.space;
 	size_t room = 0;
 	uint64_t block = old_block(space, a, site, &room);
-	struct ubp_err err;
 
-	ubp_err_reset(&err);
-	if (block && generate(b, site, block + UBP_SLOT_SIZE, jump, &err) == 0 &&
-	    jump->len + UBP_SLOT_SIZE <= room) {
-		area_own_block(area_of(space->plant, block), block, room, site);
-		jump->room = (uint32_t)(room - UBP_SLOT_SIZE);
+	if (block && make_in_old(b, site, jump, block, room)) {
 		*ret_block = block;
 		return NULL;
 	}
-	jump_clear(jump);
+	if (block)
+		spare_add(area_of(space->plant, block), block, room);
+	for (struct area *area = space->plant->areas; area; area = area->next)
+		if (area->spares && area_reaches(area, a->lo, a->hi, space->arch->near_max) &&
+		    make_in_spare(b, area, site, jump, ret_block))
+			return NULL;
 	return make_new_block(b, a->area, site, jump, ret_block);
 }
 
 static const char *build_one(struct build *b, struct batch_area *a, struct site *site,
 			     struct site_jump **ret_jump)
 {
-	struct plant_space *ps = b->space->plant;
+	struct plant_space *ps = b->make.space->plant;
 	struct site_jump *jump = calloc(1, sizeof(*jump));
 	struct area *area;
 	uint64_t block = 0;
@@ -502,7 +244,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 
 	if (!jump)
 		return "out of memory";
-	if (hop_is_needed(site) && !hop_choose(ps, &b->view, site)) {
+	if (hop_is_needed(site) && !hop_choose(ps, &b->make.view, site)) {
 		jump_free(jump);
 		return jump_pun(site)->n_fixed ? pun_why_none : why_no_hop;
 	}
@@ -516,8 +258,11 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		if ((jump->is_watch &&
 		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
 				     jump->copy) < 0) ||
-		    jump_note_traps(ps, site, jump) < 0)
+		    jump_note_traps(ps, site, jump) < 0) {
 			why = why_not_written;
+			if (!jump->is_watch)
+				spare_add_jump(ps, jump);
+		}
 	}
 	free(jump->detour.code);
 	jump->detour.code = NULL;
@@ -526,6 +271,22 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 	else
 		*ret_jump = jump;
 	return why;
+}
+
+static void build_try(struct build *b, struct batch_area *a, struct jump_try *try,
+		      bool has_spares)
+{
+	const char *why = build_one(b, a, try->site, &try->jump);
+
+	try->is_built = try->jump != NULL;
+	if (why != why_full || !has_spares) {
+		jump_refuse(try->site, why);
+		return;
+	}
+	/* It is longer than was guessed, and the room that was provided is of others. */
+	jump_tell_why(try->site, why);
+	b->make.space->plant->jump->spares_are_short = true;
+	b->make.space->plant->jump->due = true;
 }
 
 /* The areas may lack any of them. */
@@ -555,10 +316,10 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 		free(b);
 		return;
 	}
-	b->plant = plant;
-	b->space = space;
-	b->view.mem = b->writes.mem = &space->mem;
-	b->like = detour_like_new();
+	b->make.plant = plant;
+	b->make.space = space;
+	b->make.view.mem = b->writes.mem = &space->mem;
+	b->make.like = detour_like_new();
 	rings_look_around(space, pid, NULL, 0);
 	for (size_t i = 0; i < batch->n; i++) {
 		struct jump_try *try = &batch->tries[i];
@@ -569,13 +330,12 @@ void jump_build(struct plant *plant, struct space *space, pid_t pid, struct jump
 			break;
 		if (try->jump || !batch->areas[k].area)
 			continue;
-		jump_refuse(try->site, build_one(b, &batch->areas[k], try->site, &try->jump));
-		try->is_built = try->jump != NULL;
+		build_try(b, &batch->areas[k], try, batch->has_spares);
 	}
 	enter(b);
 	if (mem_writes_end(&b->writes) < 0 || b->gather.rc < 0)
 		give_up_all(space->plant, batch);
-	detour_like_free(b->like);
+	detour_like_free(b->make.like);
 	free(b->gather.copies);
 	free(b);
 }

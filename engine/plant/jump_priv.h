@@ -55,6 +55,7 @@ struct jump_batch {
 	} * areas;
 	size_t n_areas;
 	unsigned n_buried; /* of the space's sites, when it was collected */
+	bool has_spares;   /* some are to have blocks that were others' (spare.h) */
 };
 
 /* A try that is not to be made now; it is due again. */

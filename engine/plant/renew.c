@@ -13,6 +13,7 @@
 #include "engine/plant/jump_who.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
+#include "engine/plant/spare.h"
 #include "engine/plant/update.h"
 #include "engine/returns/hijack.h"
 #include "engine/space/jump_part.h"
@@ -272,16 +273,15 @@ static int renew(struct tracer *tracer, struct space *space)
 /* --- old detours -------------------------------------------------------------------------- */
 
 /* Nobody is in it, and comes there any more: its block serves another. */
-static void free_old(const struct space *space, const struct site *site, struct site_jump *old)
+static void free_old(const struct space *space, struct site_jump *old)
 {
 	struct plant_space *ps = space->plant;
 	uint64_t block = old->copy - UBP_SLOT_SIZE;
 	const uint64_t magic = UBP_JUMP_FREE;
 
 	jump_forget_traps(ps, old);
-	if (!map_get(&ps->jump->blocks, site->vaddr) &&
-	    mem_write(&space->mem, 0, block, &magic, sizeof(magic)) == 0)
-		(void)map_put(&ps->jump->blocks, site->vaddr, (void *)(uintptr_t)block);
+	if (mem_write(&space->mem, 0, block, &magic, sizeof(magic)) == 0)
+		spare_add_jump(ps, old);
 	jump_free(old);
 }
 
@@ -314,7 +314,7 @@ static bool sweep_site(const struct space *space, struct site *site)
 			continue;
 		}
 		*at = old->older;
-		free_old(space, site, old);
+		free_old(space, old);
 	}
 	return left;
 }

@@ -139,6 +139,7 @@ struct area {
 	uint64_t *keys;                 /* what stands in the table; NULL: there is none */
 	struct site **owners;           /* of each slot, by number; NULL: none now */
 	struct area_room promised;      /* to the detours that are being made */
+	struct spares *spares;          /* spare.c; NULL: none */
 	bool in_use;                    /* give_back.c: somebody is in it */
 	struct area *next;
 };

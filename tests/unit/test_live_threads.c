@@ -303,7 +303,7 @@ static void check_all(const struct run *run)
 static void changes_of_threads(enum ubp_mode mode)
 {
 	uint64_t ms =
-		1000 * (uint64_t)(getenv("LIVE_SECONDS") ? atoi(getenv("LIVE_SECONDS")) : 3);
+		1000 * (uint64_t)(getenv("LIVE_SECONDS") ? atoi(getenv("LIVE_SECONDS")) : 5);
 	pthread_t ids[CHANGERS];
 	struct size before = { 0 }, after;
 	struct ubp_err err;
@@ -339,8 +339,9 @@ static void changes_of_threads(enum ubp_mode mode)
 	/* Each that is still there has its file open. */
 	assert_true(after.n_leaving < 150);
 	assert_true(after.host < before.host + 32768);
-	assert_true(after.target < before.target + 2048);
-	assert_true(after.maps < before.maps + 20);
+	assert_true(after.target < before.target + 1024);
+	/* Old detours' blocks serve new ones. */
+	assert_true(after.maps < before.maps + 8);
 	ubp_session_free(run.session);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	kill(pid, SIGKILL);
