@@ -249,7 +249,7 @@ static int scan(struct object *object, struct landings *l, struct image *image,
 	return rc;
 }
 
-static int build(struct object *object, struct landings *l, struct ubp_err *err)
+int landings_find(struct object *object, struct landings *l, struct ubp_err *err)
 {
 	struct image image = { 0 };
 	int rc;
@@ -268,35 +268,4 @@ static int build(struct object *object, struct landings *l, struct ubp_err *err)
 		rc = scan(object, l, &image, err);
 	image_free(&image);
 	return rc;
-}
-
-static void free_landings(void *landings)
-{
-	landings_free(landings);
-}
-
-static const struct annex_kind landings_kind = { .free = free_landings };
-
-int landings_get(struct object *object, const struct landings **ret_landings,
-		 struct ubp_err *err)
-{
-	struct landings *l = annex_get(&object->annexes, &landings_kind);
-	int rc;
-
-	if (l) {
-		*ret_landings = l;
-		return 0;
-	}
-	l = landings_new();
-	if (!l)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = build(object, l, err);
-	if (rc == 0 && annex_put(&object->annexes, &landings_kind, l) < 0)
-		rc = ubp_fail(err, ENOMEM, "out of memory");
-	if (rc < 0) {
-		landings_free(l);
-		return rc;
-	}
-	*ret_landings = l;
-	return 0;
 }

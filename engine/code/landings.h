@@ -17,10 +17,13 @@ struct object;
 struct ubp_err;
 
 /*
- * Those of @object (landing_set.h), found on first use: some milliseconds for each megabyte. Owned by the object.
- * Returns 0 or -errno: -ENOMEM, -EIO, -EFBIG, -ENOTSUP (no decoder).
+ * Those of @object (landing_set.h), found on first use: some milliseconds for each megabyte. Owned by the object, which may share
+ * them with others of the same file; from any thread. Returns 0 or -errno: -ENOMEM, -EIO, -EFBIG, -ENOTSUP (no decoder).
  */
 int landings_get(struct object *object, const struct landings **ret_landings,
 		 struct ubp_err *err);
+
+/* Into @landings, which is new. The same errors. */
+int landings_find(struct object *object, struct landings *landings, struct ubp_err *err);
 
 #endif
