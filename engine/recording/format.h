@@ -39,6 +39,7 @@ enum recording_kind {
 	RECORDING_NAMES = 4,  /* JSON: names for addresses of stacks, of any block */
 	RECORDING_END =
 		5, /* JSON: recording has ended here as it should, and what it counted */
+	RECORDING_MAPPED = 6, /* JSON: the code that processes had mapped, for stacks */
 };
 
 enum recording_flag {

@@ -258,6 +258,11 @@ const json_t *recording_merge_name(const struct recording_merge *m, uint64_t vad
 	return m->current ? recording_name(m->current->reader, m->maps, vaddr, is_first) : NULL;
 }
 
+const struct mapped_set *recording_merge_mapped(const struct recording_merge *m)
+{
+	return m->current ? recording_mapped(m->current->reader, m->maps) : NULL;
+}
+
 uint64_t recording_merge_weight(const struct recording_merge *m)
 {
 	return m->weight;

@@ -49,6 +49,8 @@ bool recording_merge_has_names(const struct recording_merge *merge);
 /* recording_name(), for the record that came last. */
 const json_t *recording_merge_name(const struct recording_merge *merge, uint64_t vaddr,
 				   bool is_first);
+/* recording_mapped(), for the record that came last. */
+const struct mapped_set *recording_merge_mapped(const struct recording_merge *merge);
 /* recording_weight() of the record that came last. */
 uint64_t recording_merge_weight(const struct recording_merge *merge);
 /* The host of the record that came last, if there are several; else NULL. */

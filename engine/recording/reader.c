@@ -12,6 +12,7 @@
 
 #include "engine/base/err.h"
 #include "engine/event/ring_record.h"
+#include "engine/recording/mapped_json.h"
 #include "engine/recording/probe_json.h"
 #include "engine/recording/reader_priv.h"
 
@@ -92,6 +93,10 @@ void recording_reader_free(struct recording_reader *r)
 	while (map_next(&r->names, &pos, &key, &name))
 		json_decref(name);
 	map_free(&r->names);
+	pos = 0;
+	while (map_next(&r->mapped, &pos, NULL, &name))
+		mapped_set_free(name);
+	map_free(&r->mapped);
 	for (unsigned i = 0; i < r->n_probes; i++)
 		probe_of_json_free(r->probes[i]);
 	free(r->probes);

@@ -15,6 +15,7 @@
 
 #include "engine/event/record.h"
 
+struct mapped_set;
 struct recording_reader;
 struct spec_probe;
 struct ubp_err;
@@ -41,6 +42,8 @@ const struct spec_probe *recording_probe(const struct recording_reader *reader,
 					 unsigned number);
 /* Were there names for stacks at all? */
 bool recording_has_names(const struct recording_reader *reader);
+/* The code that was mapped for stacks with these mappings (event_record.maps), or NULL (mapped_json.h). */
+const struct mapped_set *recording_mapped(const struct recording_reader *reader, uint32_t maps);
 /* What stands for an entry of a stack (event_record.maps), which is its first or not: an object of RECORDING_NAMES, or NULL. */
 const json_t *recording_name(const struct recording_reader *reader, uint32_t maps,
 			     uint64_t vaddr, bool is_first);

@@ -12,6 +12,7 @@
 #include "engine/base/vec.h"
 #include "engine/recording/block.h"
 #include "engine/recording/frame_json.h"
+#include "engine/recording/mapped_json.h"
 #include "engine/recording/probe_json.h"
 #include "engine/recording/reader_priv.h"
 #include "engine/recording/sample_json.h"
@@ -188,9 +189,39 @@ static int add_names(struct recording_reader *r, json_t *json, struct ubp_err *e
 	return 0;
 }
 
+#define NEAR_BY 64 /* places in a map, whose keys others have chosen */
+
+static int add_mapped(struct recording_reader *r, json_t *json, struct ubp_err *err)
+{
+	json_t *one;
+	size_t i;
+
+	json_array_foreach(json, i, one)
+	{
+		uint64_t number = (uint64_t)json_integer_value(json_object_get(one, "maps"));
+		struct mapped_set *set;
+		int rc;
+
+		if (map_get(&r->mapped, number))
+			continue;
+		set = mapped_set_of_json(one);
+		rc = set ? map_put_within(&r->mapped, number, set, NEAR_BY) : -ENOMEM;
+		if (rc < 0)
+			mapped_set_free(set);
+		if (rc == -ENOMEM)
+			return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	return 0;
+}
+
 bool recording_has_names(const struct recording_reader *r)
 {
-	return r->names.n != 0;
+	return r->names.n != 0 || r->mapped.n != 0;
+}
+
+const struct mapped_set *recording_mapped(const struct recording_reader *r, uint32_t maps)
+{
+	return map_get(&r->mapped, maps);
 }
 
 const json_t *recording_name(const struct recording_reader *r, uint32_t maps, uint64_t vaddr,
@@ -222,14 +253,16 @@ static int take_json(struct recording_reader *r, uint16_t kind, json_t *json,
 	case RECORDING_NAMES:
 		rc = add_names(r, json, err);
 		break;
+	case RECORDING_MAPPED:
+		rc = add_mapped(r, json, err);
+		break;
 	default:
 		break;
 	}
 	return rc;
 }
 
-#define COPY    2  /* of a block that was there before */
-#define NEAR_BY 64 /* places in the map, whose keys others have chosen */
+#define COPY 2 /* of a block that was there before */
 
 /* Is the block at @at whole? 1; 0; -errno. */
 static int is_whole(struct recording_reader *r, uint64_t at, struct ubp_err *err)

@@ -55,7 +55,8 @@ struct recording_reader {
 	uint64_t *looks; /* where their blocks are, in the file's order; not looked at yet */
 	size_t n_looks, cap_looks, next_look;
 	json_t *info, *end;
-	struct map names; /* by frame_key(): json_t of one address */
+	struct map names;  /* by frame_key(): json_t of one address */
+	struct map mapped; /* by event_record.maps: struct mapped_set */
 	struct spec_probe **probes;
 	struct sample_plan *samples; /* of each; .every 0: all of its hits are there */
 	unsigned n_probes;

@@ -25,6 +25,7 @@
 #include "engine/session/live.h"
 #include "engine/session/numbers.h"
 #include "engine/session/once.h"
+#include "engine/session/record_mapped.h"
 #include "engine/sink/value.h"
 #include "engine/ubp_record.h"
 
@@ -49,6 +50,7 @@ struct session_record {
 	struct map known; /* addresses of stacks that were seen, by a hash */
 	struct stack_address *unnamed;
 	size_t n_unnamed, cap_unnamed, n_named;
+	struct record_mapped mapped;
 	struct event_record *address; /* a record that has a stack of two entries */
 	uint64_t
 		known_until; /* records of before that are in files that are done, or in this one */
@@ -172,6 +174,7 @@ void session_record_free(struct ubp_session *s)
 		return;
 	(void)recording_close(r->to, &err);
 	map_free(&r->known);
+	record_mapped_forget(&r->mapped);
 	free(r->unnamed);
 	free(r->address);
 	free(r);
@@ -198,6 +201,8 @@ static void note_stack(struct session_record *r, const struct event_record *reco
 					 .maps = record->maps,
 					 .is_first = true };
 
+	if (record->n_stack)
+		record_mapped_note(&r->mapped, record->maps);
 	for (uint32_t i = 0; i < record->n_stack; i++) {
 		address.vaddr = sink_stack_entry(record, i);
 		note_address(r, &address);
@@ -225,15 +230,16 @@ static json_t *name_one(const struct sink_resolver *resolver, struct session_rec
 	return frames_to_json(address->maps, address->vaddr, address->is_first, frames, n);
 }
 
-/* Up to @most of them. */
+/* Up to @most of them, and what is mapped. */
 static int name_addresses(struct ubp_session *s, struct session_record *r, size_t most,
 			  struct ubp_err *err)
 {
 	const struct sink_resolver *resolver = stacks_resolver(s);
 	json_t *list;
+	int rc = record_mapped_tell(s, &r->mapped, r->to, err);
 
-	if (!r->n_unnamed || !resolver)
-		return 0;
+	if (rc < 0 || !r->n_unnamed || !resolver)
+		return rc;
 	list = json_array();
 	for (; r->n_unnamed && most; most--, r->n_named++)
 		(void)json_array_append_new(list,
@@ -486,6 +492,7 @@ int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
 		return rc;
 	map_free(&r->known);
 	r->known = (struct map){ 0 };
+	record_mapped_forget(&r->mapped);
 	r->n_named = 0;
 	r->n_probes = 0;
 	r->n_files++;

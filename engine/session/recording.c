@@ -14,6 +14,7 @@
 #include "engine/recording/merge.h"
 #include "engine/session/choice.h"
 #include "engine/session/event.h"
+#include "engine/session/recording_names.h"
 #include "engine/session/sink.h"
 #include "engine/sink/value.h"
 
@@ -21,6 +22,7 @@ struct ubp_recording {
 	struct recording_merge *merge;
 	struct event_texts texts;
 	struct sink_resolver resolver;
+	struct recording_names names;
 	struct choice choice;
 	bool is_over; /* no later event is wanted */
 };
@@ -28,10 +30,14 @@ struct ubp_recording {
 static size_t resolve(void *ctx, const struct event_record *record, size_t i,
 		      struct sink_frame frames[SINK_FRAMES_MAX])
 {
-	const struct ubp_recording *r = ctx;
+	struct ubp_recording *r = ctx;
 	uint64_t vaddr = sink_stack_entry(record, i);
+	size_t n = frames_of_json(recording_merge_name(r->merge, vaddr, i == 0), vaddr, frames);
 
-	return frames_of_json(recording_merge_name(r->merge, vaddr, i == 0), vaddr, frames);
+	if (!frames[n - 1].function)
+		recording_name_frame(&r->names, recording_merge_mapped(r->merge), i == 0,
+				     &frames[n - 1]);
+	return n;
 }
 
 static const struct spec_probe *next_of_all(void *ctx, unsigned *at)
@@ -103,6 +109,7 @@ void ubp_recording_free(struct ubp_recording *r)
 	if (!r)
 		return;
 	recording_merge_free(r->merge);
+	recording_names_free(&r->names);
 	choice_free(&r->choice);
 	sink_buf_free(&r->texts.line);
 	sink_buf_free(&r->texts.arg);

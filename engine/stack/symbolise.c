@@ -16,6 +16,8 @@
 #include "engine/os/maps.h"
 #include "engine/sink/value.h"
 #include "engine/stack/maps_set.h"
+#include "engine/files/build_id.h"
+#include "engine/files/mapped_code.h"
 #include "engine/stack/named_file.h"
 #include "engine/symbols/demangle.h"
 #include "engine/symbols/functions.h"
@@ -522,4 +524,16 @@ size_t symboliser_resolve(void *ctx, const struct event_record *record, size_t i
 	}
 	memcpy(frames, named->frames, named->n * sizeof(frames[0]));
 	return named->n;
+}
+
+void symboliser_identify(struct symboliser *s, pid_t pid, const struct maps *maps,
+			 const struct mapping *m, struct mapped_code *code)
+{
+	struct named_file *file = s->is_over ? NULL : named_file_of(&s->files, pid, maps, m);
+
+	if (!file ||
+	    object_foffset_to_vaddr(file->object, m->foffset, &code->elf_vaddr) < 0)
+		return;
+	code->is_known = true;
+	object_build_id(file->object, code->build_id);
 }

@@ -7,11 +7,15 @@
 #define UBP_STACK_SYMBOLISE_H
 
 #include <stdbool.h>
+#include <sys/types.h>
 
 #include "engine/files/debug.h"
 #include "engine/sink/frame.h"
 #include "engine/stack/perf_map.h"
 
+struct mapped_code;
+struct mapping;
+struct maps;
 struct ubp_until;
 struct object;
 struct stack_maps_set;
@@ -53,5 +57,9 @@ void symboliser_forget(struct symboliser *symboliser);
  */
 size_t symboliser_resolve(void *ctx, const struct event_record *record, size_t i,
 			  struct sink_frame frames[SINK_FRAMES_MAX]);
+
+/* What the file of @m says of itself, a mapping that process @pid has, or had, one of @maps: in *code, which stays as it is where the file is out of reach. */
+void symboliser_identify(struct symboliser *symboliser, pid_t pid, const struct maps *maps,
+			 const struct mapping *m, struct mapped_code *code);
 
 #endif
