@@ -9,7 +9,6 @@
 #include <string.h>
 #include <sys/sysinfo.h>
 
-#include "cli/common/clock.h"
 #include "cli/fs/text.h"
 
 /* The kernel's: of a page, behind its head; at least so many; and at first. */
@@ -210,7 +209,7 @@ static void put_time(struct text *out, const char *what, uint64_t ns)
 	text_printf(out, "%s: %5" PRIu64 ".%06" PRIu64 "\n", what, us / 1000000, us % 1000000);
 }
 
-void buffer_stats(const struct buffer *buffer, int cpu, struct text *out)
+void buffer_stats(const struct buffer *buffer, int cpu, uint64_t now_ns, struct text *out)
 {
 	const struct buffer_cpu *of = &buffer->cpus[cpu];
 	const struct buffer_entry *e = buffer->first;
@@ -222,7 +221,7 @@ void buffer_stats(const struct buffer *buffer, int cpu, struct text *out)
 		    "\ncommit overrun: 0\nbytes: %" PRIu64 "\n",
 		    of->entries, of->overrun, of->bytes);
 	put_time(out, "oldest event ts", e ? e->time_ns : 0);
-	put_time(out, "now ts", cli_now_ns());
+	put_time(out, "now ts", now_ns);
 	text_printf(out, "dropped events: %" PRIu64 "\nread events: %" PRIu64 "\n", of->dropped,
 		    of->read);
 }

@@ -53,7 +53,7 @@ void buffer_swap(struct buffer *a, struct buffer *b);
 /* All of it, as the file trace shows it. */
 void buffer_show(const struct buffer *buffer, int cpu, struct text *out);
 /* per_cpu/cpuN/stats. */
-void buffer_stats(const struct buffer *buffer, int cpu, struct text *out);
+void buffer_stats(const struct buffer *buffer, int cpu, uint64_t now_ns, struct text *out);
 
 /* KiB of each CPU, rounded to pages as the kernel does. -EINVAL, -ENOMEM: more than the machine has. */
 int buffer_resize(struct buffer *buffer, unsigned long kb);

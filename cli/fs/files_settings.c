@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fs/clock.h"
 #include "cli/fs/files.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
@@ -19,47 +20,28 @@
 
 static void read_clock(struct state *state, const struct file_at *at, struct text *out)
 {
-	(void)at;
-	for (unsigned i = 0; state_clocks[i].name; i++)
-		text_printf(out, i == state->clock ? "%s[%s]" : "%s%s", i ? " " : "",
-			    state_clocks[i].name);
+	(void)state;
+	for (unsigned i = 0; fs_clocks[i].name; i++)
+		text_printf(out, i == at->instance->clock ? "%s[%s]" : "%s%s", i ? " " : "",
+			    fs_clocks[i].name);
 	text_puts(out, "\n");
 }
 
 /* Times of two clocks can't stand side by side: what was traced goes. */
-static void set_clock(struct state *state, unsigned clock)
-{
-	(void)pthread_mutex_lock(&state->lock);
-	state->clock = clock;
-	(void)pthread_mutex_unlock(&state->lock);
-}
-
 static ssize_t write_clock(struct state *state, const struct file_at *at,
 			   const struct file_write *w)
 {
 	struct word name = word_trim(w->data, w->len);
-	unsigned i = 0, before = state->clock;
-	struct ubp_err err;
-	int rc;
+	unsigned i = 0;
 
-	(void)at;
-	while (state_clocks[i].name && !word_is(name, state_clocks[i].name))
+	while (fs_clocks[i].name && !word_is(name, fs_clocks[i].name))
 		i++;
-	if (!state_clocks[i].name)
+	if (!fs_clocks[i].name)
 		return -EINVAL;
-	/* Histograms would go. */
-	if (i != before && fs_triggers_any(&state->triggers))
-		return -EBUSY;
-	set_clock(state, i);
-	ubp_err_reset(&err);
-	rc = state_trace(state, &err);
-	if (rc < 0) {
-		set_clock(state, before);
-		return rc;
-	}
+	state_sync(state);
 	(void)pthread_mutex_lock(&state->lock);
-	for (size_t k = 0; k < state->n_instances; k++)
-		instance_clear(state->instances[k]);
+	at->instance->clock = i;
+	instance_clear(at->instance);
 	(void)pthread_mutex_unlock(&state->lock);
 	return (ssize_t)w->len;
 }
@@ -297,7 +279,7 @@ const struct file files_of_settings[] = {
 	{ "README", RO, IN_TOP, .read = read_readme },
 	{ "error_log", RW, IN_BOTH, .read = read_errors, .write = write_errors,
 	  .truncate = clear_errors },
-	{ "trace_clock", RW, IN_TOP, .writes_slowly = true, .read = read_clock,
+	{ "trace_clock", RW, IN_BOTH, .writes_slowly = true, .read = read_clock,
 	  .write = write_clock },
 	{ "current_tracer", RW, IN_BOTH, .read = read_tracer, .write = write_tracer },
 	{ "available_tracers", RO, IN_BOTH, .read = read_tracer },

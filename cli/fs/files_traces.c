@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "cli/common/clock.h"
+#include "cli/fs/clock.h"
 #include "cli/fs/files.h"
 #include "cli/fs/state.h"
 #include "cli/fs/text.h"
@@ -48,7 +49,8 @@ static int clear_trace(struct state *state, const struct file_at *at)
 static void read_stats(struct state *state, const struct file_at *at, struct text *out)
 {
 	(void)state;
-	buffer_stats(&at->instance->buffer, at->cpu, out);
+	buffer_stats(&at->instance->buffer, at->cpu,
+		     fs_clock_of(at->instance->clock, cli_now_ns()), out);
 }
 
 /* --- snapshot ----------------------------------------------------------------- */
@@ -186,7 +188,7 @@ static ssize_t write_marker(struct state *state, const struct file_at *at,
 			    const struct file_write *w)
 {
 	size_t len = w->len < MARKER_MAX ? w->len : MARKER_MAX;
-	uint64_t ns = cli_now_ns(), us = ns / 1000;
+	uint64_t ns = fs_clock_of(at->instance->clock, cli_now_ns()), us = (ns + 500) / 1000;
 	struct text line = { 0 };
 	char name[64];
 	unsigned cpu;

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/fs/clock.h"
+#include "cli/fs/text.h"
 #include "engine/base/vec.h"
 
 const char *const instance_option_names[OPTIONS] = {
@@ -96,14 +98,25 @@ bool instance_has_probes(const struct instance *instance, uint32_t number)
 }
 
 void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu,
-		    uint64_t time_ns, const char *line, size_t len)
+		    uint64_t mono_ns, const char *line, size_t len)
 {
+	uint64_t ns = fs_clock_of(instance->clock, mono_ns);
+	struct text other = { 0 };
+
 	bool is_wanted = is_on && !instance->n_pids;
 
 	for (size_t i = 0; is_on && i < instance->n_pids; i++)
 		is_wanted |= instance->pids[i] == (unsigned long)tid;
-	if (is_wanted)
-		buffer_add(&instance->buffer, cpu, time_ns, line, len);
+	if (!is_wanted)
+		return;
+	if (ns != mono_ns)
+		fs_clock_line(line, len, ns, &other);
+	if (other.is_short)
+		instance->buffer.cpus[0].dropped++;
+	else
+		buffer_add(&instance->buffer, cpu, ns, other.len ? other.data : line,
+			   other.len ? other.len : len);
+	text_free(&other);
 }
 
 int instance_snapshot_room(struct instance *instance)

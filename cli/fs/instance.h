@@ -44,6 +44,7 @@ struct instance {
 	bool has_snapshot;
 	bool has_lost_event; /* one is gone that was enabled here */
 	bool is_on;
+	unsigned clock; /* of fs_clocks */
 	bool options[OPTIONS];
 	unsigned long *pids; /* of threads whose events alone are kept; none: of all */
 	size_t n_pids;
@@ -65,9 +66,9 @@ bool event_state_is_traced(const struct event_state *of);
 bool instance_has_probes(const struct instance *instance, uint32_t number);
 bool instance_is_enabled(const struct instance *instance, uint32_t number);
 
-/* A hit of thread @tid: into the buffer, if it is wanted. @is_on: tracing_on, as it was then. */
+/* A hit of thread @tid at @mono_ns of CLOCK_MONOTONIC: into the buffer, if it is wanted, with its time by the instance's clock. @is_on: tracing_on, as it was then. */
 void instance_event(struct instance *instance, bool is_on, int tid, unsigned cpu,
-		    uint64_t time_ns, const char *line, size_t len);
+		    uint64_t mono_ns, const char *line, size_t len);
 
 /* There is room for a snapshot; it is taken; there is none any more. 0 or -ENOMEM. */
 int instance_snapshot_room(struct instance *instance);

@@ -19,12 +19,6 @@
 /* A name of a group, and a zero behind it. */
 #define GROUP_ROOM 80
 
-/* The kernel's first two are of its scheduler, which nobody else can ask: nearly the same. */
-const struct state_clock state_clocks[] = {
-	{ "local", "mono" },        { "global", "mono" }, { "mono", "mono" },
-	{ "mono_raw", "mono_raw" }, { "boot", "boot" },   { NULL, NULL },
-};
-
 static void lock(struct state *state)
 {
 	(void)pthread_mutex_lock(&state->lock);
@@ -164,7 +158,7 @@ static void disable_all(struct state *state)
 	unlock(state);
 	ubp_err_reset(&err);
 	fs_tracer_keep(state->tracer, false);
-	(void)fs_tracer_set(state->tracer, &none, state_clocks[state->clock].engine, &err);
+	(void)fs_tracer_set(state->tracer, &none, &err);
 	(void)fs_triggers_look_at_made(&state->triggers);
 }
 
@@ -284,8 +278,7 @@ int state_trace(struct state *state, struct ubp_err *err)
 	if (rc < 0)
 		(void)ubp_fail(err, ENOMEM, "out of memory");
 	else
-		rc = fs_tracer_set(state->tracer, &list, state_clocks[state->clock].engine,
-				   err);
+		rc = fs_tracer_set(state->tracer, &list, err);
 	wanted_free(&list);
 	if (rc == 0)
 		rc = fs_triggers_follow(&state->triggers, err);

@@ -34,7 +34,6 @@ struct state {
 	size_t n_instances;
 	uint16_t next_number; /* of an instance: the next one that is tried */
 	struct fs_tracer *tracer;
-	unsigned clock; /* of state_clocks */
 	struct fs_triggers triggers;
 	int n_cpus;
 	struct {
@@ -45,12 +44,6 @@ struct state {
 	void (*news)(void *ctx); /* there may be something in a buffer; without .lock */
 	void *news_ctx;
 };
-
-/* What trace_clock has, the first one at first, and what the engine calls it. NULL-ended. */
-struct state_clock {
-	const char *name, *engine;
-};
-extern const struct state_clock state_clocks[];
 
 /* 0 or a negative errno. */
 int state_init(struct state *state, struct ubp_err *err);

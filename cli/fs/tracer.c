@@ -26,7 +26,6 @@ struct fs_tracer {
 	struct fs_tracer_ops ops;
 	struct ubp_session *session; /* NULL: nothing is traced */
 	struct ubp_sink *sink;
-	const char *clock;
 	struct wanted_list list; /* what the session has: the cookies of its probes */
 	unsigned generation;     /* of the newest session */
 	bool is_kept;            /* there is one, even if nothing is traced */
@@ -117,7 +116,7 @@ void fs_tracer_count(struct fs_tracer *tracer)
 
 /* --- a session -------------------------------------------------------------- */
 
-static int start(struct fs_tracer *tracer, const char *clock, struct ubp_err *err)
+static int start(struct fs_tracer *tracer, struct ubp_err *err)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct ubp_sink_options form = { .form = "text", .raw = true };
@@ -125,7 +124,7 @@ static int start(struct fs_tracer *tracer, const char *clock, struct ubp_err *er
 
 	options.strict = true;
 	options.warn = cli_warn;
-	options.clock = tracer->clock = clock;
+	options.clock = "mono";
 	tracer->generation++;
 	rc = ubp_session_new(&options, &tracer->session, err);
 	if (rc == 0)
@@ -320,20 +319,19 @@ static int change(struct fs_tracer *tracer, struct wanted_list *list, struct ubp
 	return rc;
 }
 
-int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
-		  struct ubp_err *err)
+int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, struct ubp_err *err)
 {
 	bool had_some = tracer->list.n, was_there = false, is_wanted = list->n || tracer->is_kept;
 	int rc = 0;
 
 	tracer->has_failed = false;
-	if (!is_wanted || (tracer->session && strcmp(clock, tracer->clock) != 0))
+	if (!is_wanted) {
 		stop(tracer);
-	if (!is_wanted)
 		return 0;
+	}
 	was_there = tracer->session;
 	if (!was_there)
-		rc = start(tracer, clock, err);
+		rc = start(tracer, err);
 	if (rc == 0)
 		rc = change(tracer, list, err);
 	if (rc < 0 && !tracer->list.n && !(was_there && tracer->is_kept)) {

@@ -51,11 +51,10 @@ struct fs_tracer *fs_tracer_new(const struct fs_tracer_ops *ops);
 void fs_tracer_free(struct fs_tracer *tracer);
 /*
  * From now on these are traced, and no others: @list, whose items may become the tracer's. Those that are traced already stay as they are, but
- * for their filters, and no hit of theirs is lost. @clock is one of the engine's, a constant: with another one tracing begins anew.
+ * for their filters, and no hit of theirs is lost. Times are of CLOCK_MONOTONIC.
  * 0 or a negative errno: then all is as it was, or, if that can't be had any more, nothing is traced: fs_tracer_has_failed().
  */
-int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, const char *clock,
-		  struct ubp_err *err);
+int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, struct ubp_err *err);
 /* A session is there whatever is traced, or not any more: from the next fs_tracer_set() on. */
 void fs_tracer_keep(struct fs_tracer *tracer, bool on);
 /* NULL: nothing is traced. */

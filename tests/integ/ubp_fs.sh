@@ -101,6 +101,25 @@ echo 0 > "$T/per_cpu/cpu$CPU/snapshot" 2> /dev/null && fail "that of one CPU is 
 echo 0 > "$T/snapshot"
 : > "$T/trace"
 
+# --- each instance has a clock of its own, of which its times are
+mkdir "$T/instances/clock"
+grep -qx '\[local\] global mono mono_raw boot tai' "$T/instances/clock/trace_clock" || fail "clocks: $(cat "$T/instances/clock/trace_clock")"
+echo go | ./target you > /dev/null
+echo old > "$T/instances/clock/trace_marker"
+echo tai > "$T/instances/clock/trace_clock"
+grep -q old "$T/instances/clock/trace" && fail 'what was traced by another clock is there'
+grep -q '^\[local\]' "$T/trace_clock" || fail 'the clock of an instance is that of the tree'
+echo 1 > "$T/instances/clock/events/g/greet/enable"
+echo new > "$T/instances/clock/trace_marker"
+echo go | ./target you > /dev/null
+python3 - "$T/instances/clock/trace" <<'END' || fail "times: $(cat "$T/instances/clock/trace")"
+import re, sys, time
+times = [float(x) for x in re.findall(r"(\d+\.\d{6}): (?:tracing_mark_write: new|greet: .*)$", open(sys.argv[1], encoding="ascii").read(), re.M)]
+assert len(times) == 2 and sorted(times) == times and 0 <= time.clock_gettime(time.CLOCK_TAI) - times[0] < 60, times
+END
+echo nosuch > "$T/trace_clock" 2> /dev/null && fail 'any clock is taken'
+rmdir "$T/instances/clock"
+
 # --- synthetic events are among the dynamic ones
 echo 's:synthetic/lat u64 id; int val' >> "$T/dynamic_events"
 echo "p:g/later ./target:$GREET" >> "$T/uprobe_events"

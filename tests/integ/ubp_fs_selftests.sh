@@ -15,6 +15,8 @@ unshare -m true || skip 'no mount namespace can be made'
 CASES='
 00basic/basic1.tc
 00basic/basic2.tc
+00basic/basic3.tc
+00basic/snapshot.tc
 00basic/trace_pipe.tc
 dynevent/add_remove_uprobe.tc
 instances/instance.tc

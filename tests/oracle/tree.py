@@ -285,8 +285,8 @@ def main():
         oracle.skip("no /dev/fuse")
     if not os.access(oracle.TRACEFS + "/uprobe_events", os.W_OK):
         oracle.skip("no uprobe_events that can be written")
-    # The kernel's paths and ours differ in one letter.
-    base = tempfile.mkdtemp(prefix=TOKEN, dir=os.getcwd())
+    # The kernel's paths and ours differ in one letter.  Behind the number comes no digit: clean() of another run reads it.
+    base = tempfile.mkdtemp(prefix=TOKEN + "_", dir=os.getcwd())
     for side in "ku":
         os.mkdir(f"{base}/{side}")
         shutil.copy(oracle.fixture("hello"), f"{base}/{side}/hello")
