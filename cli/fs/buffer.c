@@ -26,8 +26,10 @@ struct buffer_entry {
 
 int buffer_init(struct buffer *buffer, int n_cpus)
 {
-	*buffer = (struct buffer){ .n_cpus = n_cpus, .pages = PAGES_DEFAULT };
+	*buffer = (struct buffer){ .n_cpus = n_cpus };
 	buffer->cpus = calloc((size_t)n_cpus, sizeof(*buffer->cpus));
+	for (int i = 0; buffer->cpus && i < n_cpus; i++)
+		buffer->cpus[i].pages = PAGES_DEFAULT;
 	return buffer->cpus ? 0 : -ENOMEM;
 }
 
@@ -48,7 +50,11 @@ static bool is_of(const struct buffer_entry *e, int cpu)
 
 static size_t limit(const struct buffer *buffer)
 {
-	return buffer->pages * PAGE_DATA * (size_t)buffer->n_cpus;
+	size_t pages = 0;
+
+	for (int i = 0; i < buffer->n_cpus; i++)
+		pages += buffer->cpus[i].pages;
+	return pages * PAGE_DATA;
 }
 
 /* The entry that *@link points to. */
@@ -114,7 +120,7 @@ void buffer_clear(struct buffer *buffer, int cpu)
 	}
 	for (int i = 0; i < buffer->n_cpus; i++)
 		if (cpu == BUFFER_ALL_CPUS || cpu == i)
-			buffer->cpus[i] = (struct buffer_cpu){ 0 };
+			buffer->cpus[i] = (struct buffer_cpu){ .pages = buffer->cpus[i].pages };
 }
 
 bool buffer_has(const struct buffer *buffer, int cpu)
@@ -152,18 +158,17 @@ static void trim(struct buffer *buffer)
 		drop_oldest(buffer);
 }
 
-void buffer_swap(struct buffer *a, struct buffer *b)
+void buffer_swap(struct buffer *buffer, struct buffer *snapshot)
 {
-	struct buffer old = *a;
+	struct buffer old = *buffer;
 
-	*a = *b;
-	a->pages = old.pages;
-	a->keep_old = old.keep_old;
-	old.pages = b->pages;
-	old.keep_old = b->keep_old;
-	*b = old;
-	trim(a);
-	trim(b);
+	*buffer = *snapshot;
+	*snapshot = old;
+	snapshot->keep_old = buffer->keep_old;
+	buffer->keep_old = old.keep_old;
+	for (int i = 0; i < buffer->n_cpus; i++)
+		buffer->cpus[i].pages = old.cpus[i].pages;
+	trim(buffer);
 }
 
 /* --- what is shown ---------------------------------------------------------- */
@@ -228,7 +233,7 @@ void buffer_stats(const struct buffer *buffer, int cpu, uint64_t now_ns, struct 
 
 /* --- its size --------------------------------------------------------------- */
 
-int buffer_resize(struct buffer *buffer, unsigned long kb)
+int buffer_resize(struct buffer *buffer, int cpu, unsigned long kb)
 {
 	unsigned long pages =
 		kb / PAGE_DATA * 1024 + (kb % PAGE_DATA * 1024 + PAGE_DATA - 1) / PAGE_DATA;
@@ -240,12 +245,19 @@ int buffer_resize(struct buffer *buffer, unsigned long kb)
 		return -errno;
 	if (kb > (uint64_t)info.totalram * info.mem_unit / 1024 / (unsigned)buffer->n_cpus)
 		return -ENOMEM;
-	buffer->pages = pages < PAGES_MIN ? PAGES_MIN : pages;
+	for (int i = 0; i < buffer->n_cpus; i++)
+		if (cpu == BUFFER_ALL_CPUS || cpu == i)
+			buffer->cpus[i].pages = pages < PAGES_MIN ? PAGES_MIN : pages;
 	trim(buffer);
 	return 0;
 }
 
-unsigned long buffer_kb(const struct buffer *buffer)
+unsigned long buffer_kb(const struct buffer *buffer, int cpu)
 {
-	return buffer->pages * PAGE_DATA / 1024;
+	unsigned long pages = buffer->cpus[cpu == BUFFER_ALL_CPUS ? 0 : cpu].pages;
+
+	for (int i = 0; cpu == BUFFER_ALL_CPUS && i < buffer->n_cpus; i++)
+		if (buffer->cpus[i].pages != pages)
+			return 0;
+	return pages * PAGE_DATA / 1024;
 }

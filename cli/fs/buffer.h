@@ -19,6 +19,8 @@ struct text;
 #define BUFFER_ALL_CPUS (-1)
 
 struct buffer_cpu {
+	unsigned long
+		pages; /* of the kernel's size, that it may have: what others leave is for any CPU */
 	uint64_t entries, bytes;
 	uint64_t overrun; /* dropped for newer ones */
 	uint64_t dropped; /* for older ones */
@@ -33,8 +35,7 @@ struct buffer {
 	struct buffer_cpu *cpus;
 	int n_cpus;
 	size_t bytes;
-	unsigned long pages; /* of the kernel's size, for each CPU */
-	bool keep_old;       /* when it is full new ones are dropped */
+	bool keep_old; /* when it is full new ones are dropped */
 };
 
 /* 0 or -ENOMEM. */
@@ -48,15 +49,16 @@ void buffer_clear(struct buffer *buffer, int cpu);
 bool buffer_has(const struct buffer *buffer, int cpu);
 /* The oldest one goes to @out, with a line in front if others before it were dropped. False: there is none. */
 bool buffer_take(struct buffer *buffer, int cpu, struct text *out);
-/* What is in them changes places; of each what is more than it may have goes. */
-void buffer_swap(struct buffer *a, struct buffer *b);
+/* What is in them changes places; @snapshot may have what @buffer may. */
+void buffer_swap(struct buffer *buffer, struct buffer *snapshot);
 /* All of it, as the file trace shows it. */
 void buffer_show(const struct buffer *buffer, int cpu, struct text *out);
 /* per_cpu/cpuN/stats. */
 void buffer_stats(const struct buffer *buffer, int cpu, uint64_t now_ns, struct text *out);
 
-/* KiB of each CPU, rounded to pages as the kernel does. -EINVAL, -ENOMEM: more than the machine has. */
-int buffer_resize(struct buffer *buffer, unsigned long kb);
-unsigned long buffer_kb(const struct buffer *buffer);
+/* KiB of a CPU, or of each, rounded to pages as the kernel does. -EINVAL, -ENOMEM: more than the machine has. */
+int buffer_resize(struct buffer *buffer, int cpu, unsigned long kb);
+/* 0: they are not the same for all. */
+unsigned long buffer_kb(const struct buffer *buffer, int cpu);
 
 #endif

@@ -224,14 +224,22 @@ static void read_cmdlines(struct state *state, const struct file_at *at, struct 
 
 static void read_size(struct state *state, const struct file_at *at, struct text *out)
 {
+	unsigned long kb = buffer_kb(&at->instance->buffer, at->cpu);
+
 	(void)state;
-	text_printf(out, "%lu\n", buffer_kb(&at->instance->buffer));
+	if (kb)
+		text_printf(out, "%lu\n", kb);
+	else
+		text_puts(out, "X\n");
 }
 
 static void read_total_size(struct state *state, const struct file_at *at, struct text *out)
 {
-	text_printf(out, "%lu\n",
-		    buffer_kb(&at->instance->buffer) * (unsigned long)state->n_cpus);
+	unsigned long kb = 0;
+
+	for (int i = 0; i < state->n_cpus; i++)
+		kb += buffer_kb(&at->instance->buffer, i);
+	text_printf(out, "%lu\n", kb);
 }
 
 static ssize_t write_size(struct state *state, const struct file_at *at,
@@ -243,7 +251,7 @@ static ssize_t write_size(struct state *state, const struct file_at *at,
 	(void)state;
 	if (rc < 0)
 		return rc;
-	rc = buffer_resize(&at->instance->buffer, kb);
+	rc = buffer_resize(&at->instance->buffer, at->cpu, kb);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
 
@@ -261,7 +269,7 @@ const struct file files_of_traces[] = {
 	  .read = read_on, .write = write_on },
 	{ "trace_marker", 0220, IN_BOTH, .write = write_marker },
 	{ "saved_cmdlines", RO, IN_TOP, .read = read_cmdlines },
-	{ "buffer_size_kb", RW, IN_BOTH, .read = read_size, .write = write_size },
+	{ "buffer_size_kb", RW, IN_BOTH | IN_CPU, .read = read_size, .write = write_size },
 	{ "buffer_total_size_kb", RO, IN_BOTH, .read = read_total_size },
 };
 const size_t n_files_of_traces = sizeof(files_of_traces) / sizeof(*files_of_traces);

@@ -136,7 +136,6 @@ int instance_snapshot(struct instance *instance)
 
 	if (rc < 0)
 		return rc;
-	instance->snapshot.pages = instance->buffer.pages;
 	buffer_swap(&instance->buffer, &instance->snapshot);
 	return 0;
 }

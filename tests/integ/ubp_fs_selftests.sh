@@ -16,6 +16,7 @@ CASES='
 00basic/basic1.tc
 00basic/basic2.tc
 00basic/basic3.tc
+00basic/ringbuffer_size.tc
 00basic/snapshot.tc
 00basic/trace_pipe.tc
 dynevent/add_remove_uprobe.tc

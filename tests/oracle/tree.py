@@ -198,14 +198,14 @@ class Operations:
     def look(self):
         file = self.rng.choice([self.folder() + "/format", f"events/{self.group}/{self.event()}/nosuch", "nosuch", "current_tracer",
                                 "tracing_on", "set_event_pid", "buffer_size_kb", "buffer_total_size_kb", "trace_options", "error_log", "options/overwrite",
-                                "options/markers", "options/nosuch", f"per_cpu/cpu{CPU}/trace", f"per_cpu/cpu{CPU}/stats", "/uprobe_events", "trace_marker"])
+                                "options/markers", "options/nosuch", f"per_cpu/cpu{CPU}/trace", f"per_cpu/cpu{CPU}/stats", f"per_cpu/cpu{CPU}/buffer_size_kb", "/uprobe_events", "trace_marker"])
         return f"read {file}", lambda t: "", [file]
 
     def setting(self):
         rng = self.rng
         file, text = rng.choice([(f, b) for f in ("tracing_on", "options/overwrite", "options/markers") for b in self.BOOLS] + [
             (f, x) for f, all_x in {
-                "buffer_size_kb": ["1", "64", "1410", "0", "x", "7\n", "8"], "trace_options": ["overwrite", "nooverwrite", " nomarkers\n", "markers", "foo", "no", "nofoo"],
+                "buffer_size_kb": ["1", "64", "1410", "0", "x", "7\n", "8"], f"per_cpu/cpu{CPU}/buffer_size_kb": ["1410", "77", "0", "x"], "trace_options": ["overwrite", "nooverwrite", " nomarkers\n", "markers", "foo", "no", "nofoo"],
                 "set_event_pid": ["1", "x", "1 2\n", "-1", " ", "3 2 3"], "current_tracer": ["nop", " nop\n", "foo", "x"],
                 "trace_marker": ["hi", "hi\n", "two\nlines", "x" * 300], "trace_pipe": ["x"], "error_log": ["x"], "trace": ["x"],
                 "buffer_total_size_kb": ["1"], f"events/{self.group}/{self.EVENTS[0]}/id": ["1"], f"events/{self.group}/{self.EVENTS[0]}/format": ["1"]}.items() for x in all_x])
