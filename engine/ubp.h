@@ -18,7 +18,7 @@
  *   ubp_session_free(s);
  *
  * All functions are called from one thread, the caller's, but for those that ubp_live.h tells of; callbacks run inside
- * ubp_dispatch(), on that thread. Threads of the session's own do the tracing;
+ * ubp_dispatch(), on that thread. Threads of the session's own do the tracing, if no process of its own does (ubp_options.engine);
  * they have all signals blocked (but SIGCHLD, where the caller has no handler for
  * it), so that the caller's signals stay the caller's. While a process is attached to,
  * one real-time signal whose action is the default one has an action of ubp's, and the

@@ -59,6 +59,34 @@ struct ubp_limits {
 	unsigned max_overhead;
 };
 
+/* Where records wait to be handed out. 0: the default. */
+struct ubp_room {
+	size_t queue_bytes; /* of those that stops make: a power of two */
+	size_t ring_bytes;  /* of each thread's ring, a power of two from 16384 */
+};
+
+/* Which process traces? */
+enum ubp_apart {
+	UBP_APART_AUTO, /* the caller's, unless the environment's UBP_ENGINE names an engine's program */
+	UBP_APART_YES,  /* one of the session's own, which executes that */
+	UBP_APART_NO,   /* the caller's, by threads */
+};
+
+/*
+ * Where the engine is apart, what traces, and what reads files of others, has waits, signals, descriptors, limits and memory of its own, and cannot
+ * take the caller with it. The process is nobody's child, and ends with the caller. If it ends before, ubp_dispatch() fails with -EPIPE, targets go on, and
+ * another session takes out what it left. Such a session has no triggers, no handlers (ubp_handler.h), no counts in place of events (ubp_tally.h, ubp_heap.h) and no recording
+ * (ubp_record.h): -ENOTSUP, or nothing. Changes (ubp_live.h) are done when the call returns, in a callback, too; one that takes long keeps ubp_dispatch() waiting.
+ * A command has the caller's descriptors 0, 1 and 2, and no others, and is no child of his. Where processes may only trace their
+ * descendants (Yama), the session can trace its command alone.
+ */
+struct ubp_engine {
+	enum ubp_apart apart;
+	/* The program, of this version; NULL: the one that UBP_ENGINE names, which is not asked where AT_SECURE is set, else the one that was
+	 * installed with the library. */
+	const char *path;
+};
+
 /* To begin with UBP_OPTIONS_INIT, which sets .size. All that is not set then has its default. */
 struct ubp_options {
 	/* Of this structure, as the caller knows it: a library that knows more has defaults for the rest. */
@@ -105,8 +133,7 @@ struct ubp_options {
 	enum ubp_mode mode;
 	enum ubp_follow follow;
 	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
-	size_t queue_bytes; /* 0: default */
-	size_t ring_bytes;  /* of each thread's ring, a power of two from 16384; 0: default */
+	struct ubp_room room;
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline, escaped as .text of an error is. May be NULL. Called on the caller's thread. */
 	void (*warn)(void *ctx, const char *text);
@@ -117,6 +144,7 @@ struct ubp_options {
 	/* For a caller who may want ubp_add() and its like to end before they are done, as where a file does
 	 * not answer; NULL: they are waited for. See there. */
 	const struct ubp_until *until;
+	struct ubp_engine engine;
 };
 
 #ifdef __cplusplus

@@ -73,8 +73,10 @@ static int resolve(struct command *c, struct ubp_err *err)
 	const struct bench_options *o = c->bench->opt;
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 	struct ubp_session *session;
-	int rc = ubp_session_new(&opt, &session, err);
+	int rc;
 
+	opt.engine.apart = UBP_APART_NO;
+	rc = ubp_session_new(&opt, &session, err);
 	if (rc < 0)
 		return rc;
 	for (size_t i = 0; i < o->n_events && rc == 0; i++) {

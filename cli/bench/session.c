@@ -38,8 +38,8 @@ int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
 	opt.n_pids = pid ? 1 : 0;
 	opt.warn = cli_warn;
 	opt.count_dropped = count_dropped;
-	opt.queue_bytes = bench_power_of_two(room->queue);
-	opt.ring_bytes = room->ring;
+	opt.room.queue_bytes = bench_power_of_two(room->queue);
+	opt.room.ring_bytes = room->ring;
 	opt.sample = room->sample;
 	return ubp_session_new(&opt, &s->session, err);
 }

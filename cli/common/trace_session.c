@@ -195,7 +195,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	opt.stay = o->stay;
 	/* A block whose end is lost would live for ever. */
 	opt.lossless = o->lossless || heap_is_wanted(o);
-	opt.ring_bytes = ring_bytes(o);
+	opt.room.ring_bytes = ring_bytes(o);
 	opt.count_dropped = o->stats;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;
@@ -216,6 +216,7 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 		     : o->who.no_follow ? UBP_FOLLOW_NO
 					: UBP_FOLLOW_AUTO;
 	opt.clock = o->clock;
+	opt.engine.apart = UBP_APART_NO;
 	opt.warn = cli_warn;
 	opt.tell = cli_tell;
 	ubp_err_reset(&err);

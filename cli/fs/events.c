@@ -23,6 +23,7 @@ static int check_new(struct ubp_session **ret, struct ubp_err *err)
 
 	options.strict = true;
 	options.files_only = true;
+	options.engine.apart = UBP_APART_NO;
 	return ubp_session_new(&options, ret, err);
 }
 

@@ -123,6 +123,7 @@ static int start(struct fs_tracer *tracer, struct ubp_err *err)
 	int rc;
 
 	options.strict = true;
+	options.engine.apart = UBP_APART_NO;
 	options.warn = cli_warn;
 	options.clock = "mono";
 	tracer->generation++;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/session/apart.h"
 #include "engine/session/calls.h"
 #include "engine/session/counting.h"
 #include "engine/session/event.h"
@@ -130,6 +131,10 @@ static int deliver_last_losses(struct ubp_session *s, struct rings_batch *batch)
 
 void ubp_set_latency(struct ubp_session *s, uint64_t max_ns)
 {
+	if (s->tracing.apart) {
+		apart_set_latency(s, max_ns);
+		return;
+	}
 	/* 0 is what a session begins with: no limit but REST_MAX_NS. */
 	__atomic_store_n(&s->out.latency_ns, max_ns ? max_ns : 1, __ATOMIC_RELAXED);
 	/* The timer may be set for later: the next dispatch sets it anew. */
@@ -350,6 +355,8 @@ static int dispatch(struct ubp_session *s, struct rings_batch *batch, struct ubp
 {
 	uint64_t drained;
 
+	if (s->tracing.apart)
+		return apart_dispatch(s, batch->fn, batch->ctx, &batch->is_ended, err);
 	(void)!read(s->out.timer_fd, &drained, sizeof(drained));
 	if (read(s->out.news_fd, &drained, sizeof(drained)) > 0) {
 		live_look_at_left(s);

@@ -17,8 +17,9 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
-#include "engine/session/inside.h"
-#include "engine/session/tracing.h"
+#include "engine/base/map.h"
+#include "engine/session/exclude.h"
+#include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
 struct reader_of {
@@ -26,6 +27,13 @@ struct reader_of {
 	char pipe[64]; /* "pipe:[123]", or "" */
 	int tty_index; /* of our pseudo-terminal, or -1 */
 };
+
+static pid_t host; /* 0: this process */
+
+void exclude_host(pid_t pid)
+{
+	host = pid;
+}
 
 static int add(struct map *excluded, pid_t pid)
 {
@@ -107,9 +115,11 @@ static int exclude_readers(struct map *excluded)
 	for (int fd = 1; fd <= 2; fd++) {
 		struct reader_of r = { .excluded = excluded, .tty_index = -1 };
 		struct stat st;
+		char path[48];
 		int rc;
 
-		if (fstat(fd, &st) < 0)
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)(host ? host : getpid()), fd);
+		if (stat(path, &st) < 0)
 			continue;
 		if (S_ISFIFO(st.st_mode))
 			snprintf(r.pipe, sizeof(r.pipe), "pipe:[%lu]",
@@ -128,9 +138,11 @@ static int exclude_readers(struct map *excluded)
 
 int exclude_collect(struct map *ret_excluded)
 {
-	pid_t pid = getpid();
+	pid_t pid = host ? host : getpid();
 	int rc = add(ret_excluded, 1);
 
+	if (rc == 0)
+		rc = add(ret_excluded, getpid());
 	while (rc == 0 && pid > 1) {
 		rc = add(ret_excluded, pid);
 		pid = task_ppid(pid);

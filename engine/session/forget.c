@@ -31,7 +31,7 @@ void ubp_session_forget(struct ubp_session *s)
 {
 	if (!s)
 		return;
-	if (!owner_is_other(s)) {
+	if (s->tracing.apart || !owner_is_other(s)) {
 		ubp_session_free(s);
 		return;
 	}

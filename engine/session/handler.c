@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
+#include "engine/session/apart.h"
 #include "engine/session/handler.h"
 
 #include <errno.h>
@@ -40,6 +41,8 @@ int ubp_probe_set_handler(struct ubp_session *s, size_t number, ubp_handler_fn *
 	struct session_number *entry;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_refuse("handlers", err);
 	if (s->tracing.was_there)
 		return ubp_fail(err, EBUSY,
 				"the session has started: a handler comes with the probe that "
@@ -85,6 +88,8 @@ int ubp_probe_handler_stats(const struct ubp_session *session, size_t number,
 	if (ret_stats->size <
 	    offsetof(struct ubp_handler_stats, longest_ns) + sizeof(stats.longest_ns))
 		return -EINVAL;
+	if (s->tracing.apart)
+		return -ENOTSUP;
 	pthread_mutex_lock(&s->numbers.lock);
 	first = numbers_known(s, number);
 	is_there = first || number < definitions_n(s->defined);

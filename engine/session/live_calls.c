@@ -10,6 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/base/mailbox.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
 #include "engine/session/calls.h"
 #include "engine/session/handler.h"
 #include "engine/session/inside.h"
@@ -150,6 +151,9 @@ int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 	rc = o.may_change && !o.handler
 		     ? ubp_fail(err, EINVAL, ".may_change is for a handler, and there is none")
 		     : check_new(&what, o.form, err);
+	if (rc == 0 && s->tracing.apart)
+		return o.handler ? apart_refuse("handlers", err)
+				 : apart_probes_add(s, texts, n, &o, ret_first, ret_n, err);
 	if (rc == 0)
 		rc = send_new(s, &what, &first, &n_new, &ticket, err);
 	if (rc < 0)
@@ -204,6 +208,8 @@ int ubp_probes_remove(struct ubp_session *s, const size_t *numbers, size_t n,
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_probes_remove(s, numbers, n, err);
 	/* One may just be taken out, by limits: then the next try finds that. */
 	do {
 		rc = send_removal(s, numbers, n, &ticket, err);
@@ -228,6 +234,8 @@ int ubp_probe_set_filter(struct ubp_session *s, size_t number, const char *filte
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_set_filter(s, number, filter, err);
 	do {
 		pthread_mutex_lock(&s->out.calls.change);
 		rc = check_known(s, &number, 1, err);
@@ -268,8 +276,10 @@ static int check_has_pids(const struct ubp_session *s, struct ubp_err *err)
 int ubp_add_pid(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
 	size_t n = 1;
-	int rc = check_has_pids(s, err);
+	int rc = s->tracing.apart ? 0 : check_has_pids(s, err);
 
+	if (s->tracing.apart)
+		return apart_pid(s, APART_ADD_PID, pid, err);
 	if (rc == 0)
 		rc = named_pids_take(&pid, &n, NULL, NULL, err);
 	return rc < 0 ? rc : ask_pid(s, MAIL_ADD_PID, pid, err);
@@ -277,8 +287,10 @@ int ubp_add_pid(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 int ubp_remove_pid(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 {
-	int rc = check_has_pids(s, err);
+	int rc = s->tracing.apart ? 0 : check_has_pids(s, err);
 
+	if (s->tracing.apart)
+		return apart_pid(s, APART_REMOVE_PID, pid, err);
 	return rc < 0 ? rc : ask_pid(s, MAIL_REMOVE_PID, pid, err);
 }
 
@@ -290,6 +302,8 @@ const char *ubp_probe_filter(const struct ubp_session *session, size_t number)
 	const struct session_number *entry;
 	const char *text = NULL;
 
+	if (s->tracing.apart)
+		return apart_text(s, APART_FILTER, number);
 	if (!s->tracing.was_there)
 		return number < definitions_n(s->defined)
 			       ? filter_text(definitions_uprobe(s->defined, number)->filter)
@@ -307,6 +321,8 @@ size_t ubp_probe_next(const struct ubp_session *session, size_t from)
 	struct ubp_session *s = (struct ubp_session *)session;
 	size_t n, found = SIZE_MAX;
 
+	if (s->tracing.apart)
+		return apart_number(s, APART_NEXT, from);
 	if (!s->tracing.was_there)
 		return from < definitions_n(s->defined) ? from : SIZE_MAX;
 	pthread_mutex_lock(&s->numbers.lock);
@@ -324,6 +340,8 @@ enum ubp_probe_state ubp_probe_state(const struct ubp_session *session, size_t n
 	const struct session_number *entry;
 	enum ubp_probe_state state = UBP_PROBE_NONE;
 
+	if (s->tracing.apart)
+		return (enum ubp_probe_state)apart_number(s, APART_STATE, number);
 	if (!s->tracing.was_there)
 		return number < definitions_n(s->defined) ? UBP_PROBE_DEFINED : UBP_PROBE_NONE;
 	pthread_mutex_lock(&s->numbers.lock);
@@ -342,6 +360,8 @@ int ubp_probe_set_cookie(struct ubp_session *s, size_t number, void *cookie,
 	struct session_number *first;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_set_cookie(s, number, cookie, err);
 	if (!s->tracing.was_there && live_begin(s) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	pthread_mutex_lock(&s->numbers.lock);
@@ -357,6 +377,8 @@ void *ubp_probe_cookie(const struct ubp_session *session, size_t number)
 	struct ubp_session *s = (struct ubp_session *)session;
 	void *cookie;
 
+	if (s->tracing.apart)
+		return apart_cookie(s, number);
 	pthread_mutex_lock(&s->numbers.lock);
 	cookie = numbers_latest(s, number)
 			 ? __atomic_load_n(&numbers_known(s, number)->cookie, __ATOMIC_RELAXED)
@@ -367,5 +389,5 @@ void *ubp_probe_cookie(const struct ubp_session *session, size_t number)
 
 uint64_t ubp_untold(const struct ubp_session *s)
 {
-	return __atomic_load_n(&s->out.n_untold, __ATOMIC_RELAXED);
+	return s->tracing.apart ? apart_untold(s) : __atomic_load_n(&s->out.n_untold, __ATOMIC_RELAXED);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "engine/define/definitions.h"
+#include "engine/recording/probe_json.h"
 
 struct session_maker *maker_new(void)
 {
@@ -28,5 +29,6 @@ void maker_put(struct session_maker *maker)
 	if (!maker || __atomic_sub_fetch(&maker->refs, 1, __ATOMIC_ACQ_REL))
 		return;
 	definitions_free(maker->defs);
+	probe_of_json_free(maker->mirror);
 	free(maker);
 }

@@ -7,9 +7,11 @@
 #define UBP_SESSION_MAKER_H
 
 struct definitions;
+struct spec_probe;
 
 struct session_maker {
 	struct definitions *defs;
+	struct spec_probe *mirror; /* what an engine that is apart has told of one, or NULL */
 	unsigned refs; /* atomic */
 };
 

@@ -10,6 +10,7 @@
 #include "engine/event/clock.h"
 #include "engine/event/queue.h"
 #include "engine/event/record.h"
+#include "engine/session/apart.h"
 #include "engine/session/inside.h"
 #include "engine/trace/process.h"
 #include "engine/ubp_event.h"
@@ -37,7 +38,10 @@ static void tell(struct ubp_session *s, pid_t pid, enum ubp_process_event what)
 
 void ubp_tell_processes(struct ubp_session *s)
 {
-	s->out.processes.are_told = true;
+	if (s->tracing.apart)
+		apart_tell_processes(s);
+	else
+		s->out.processes.are_told = true;
 }
 
 void processes_begin(struct ubp_session *s, const struct process *p)

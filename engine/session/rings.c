@@ -27,7 +27,7 @@ static void on_used(void *ctx)
 int rings_init(struct ubp_session *s, struct ubp_err *err)
 {
 	struct ring_options options = {
-		.ring_bytes = s->opt.ring_bytes,
+		.ring_bytes = s->opt.room.ring_bytes,
 		.clock = s->clock,
 		.only_tid = s->opt.tid,
 		.ticks = ubp_host_ticks,

@@ -12,6 +12,7 @@
 #include "engine/event/ring_sample.h"
 #include "engine/fetch/match.h"
 #include "engine/session/event.h"
+#include "engine/session/apart.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/tally/sample.h"
@@ -36,6 +37,10 @@ int session_sample_init(struct ubp_session *s, struct ubp_err *err)
 
 void ubp_sample_next(struct ubp_session *s, bool on)
 {
+	if (s->tracing.apart) {
+		apart_sample_next(s, on);
+		return;
+	}
 	definitions_set_sample(s->defined, on ? s->out.sample : NULL);
 }
 
@@ -87,11 +92,14 @@ static const char *where(const struct ubp_session *s, size_t i, const struct upr
 
 const char *ubp_probe_sample(struct ubp_session *s, size_t i)
 {
-	const struct uprobe *probe =
-		i < definitions_n(s->defined) ? definitions_uprobe(s->defined, i) : NULL;
-	const struct sample_plan *plan = probe ? probe->at_hit.sample : NULL;
 	struct sink_buf *told = &s->out.texts.arg;
+	const struct sample_plan *plan;
+	const struct uprobe *probe;
 
+	if (s->tracing.apart)
+		return apart_text(s, APART_SAMPLE, i);
+	probe = i < definitions_n(s->defined) ? definitions_uprobe(s->defined, i) : NULL;
+	plan = probe ? probe->at_hit.sample : NULL;
 	if (!plan)
 		return NULL;
 	told->len = 0;

@@ -24,6 +24,7 @@
 #include "engine/base/quiet_thread.h"
 #include "engine/define/definitions.h"
 #include "engine/plant/setup.h"
+#include "engine/session/apart.h"
 #include "engine/session/calls.h"
 #include "engine/session/counting.h"
 #include "engine/session/heap.h"
@@ -67,7 +68,7 @@ static int open_descriptors(struct ubp_session *s, struct ubp_err *err)
 	if (s->out.poll_fd < 0 || s->out.news_fd < 0 || s->out.timer_fd < 0 ||
 	    s->tracing.started_fd < 0)
 		return ubp_fail_sys(err, "cannot make descriptors");
-	rc = event_queue_new(s->opt.queue_bytes ? s->opt.queue_bytes : QUEUE_DEFAULT,
+	rc = event_queue_new(s->opt.room.queue_bytes ? s->opt.room.queue_bytes : QUEUE_DEFAULT,
 			     &s->out.queue, err);
 	if (rc == 0)
 		rc = watch_fd(s, s->out.news_fd, err);
@@ -137,6 +138,14 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	letting_go_init(s);
 	pthread_mutex_init(&s->lock, NULL);
 	calls_init(s);
+	if (apart_is_wanted(&s->opt)) {
+		rc = apart_new(s, err);
+		if (rc < 0)
+			ubp_session_free(s);
+		else
+			*ret_session = s;
+		return rc;
+	}
 	plant_init(&s->plant);
 	rc = take_options(s, err);
 	if (rc == 0 && mail_init(s) < 0)
@@ -178,6 +187,13 @@ void ubp_session_free(struct ubp_session *s)
 {
 	if (!s || calls_is_handler(s))
 		return;
+	if (s->tracing.apart) {
+		apart_free(s);
+		calls_fini(s);
+		pthread_mutex_destroy(&s->lock);
+		free(s);
+		return;
+	}
 	if (owner_is_other(s)) {
 		ubp_session_forget(s);
 		return;
@@ -226,6 +242,8 @@ void ubp_session_free(struct ubp_session *s)
 int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *err)
 {
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_run_command(s, argv, err);
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
 	if (s->tracing.was_there)
@@ -300,6 +318,8 @@ static void wait_for_start(struct ubp_session *s, const struct ubp_until *until)
 
 int session_check_new(const struct ubp_session *s, struct ubp_err *err)
 {
+	if (s->tracing.apart)
+		return apart_refuse("counts and recordings", err);
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
 	if (s->tracing.was_there)
@@ -319,6 +339,8 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_start(s, until, err);
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
@@ -368,6 +390,10 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 
 void ubp_stop(struct ubp_session *s)
 {
+	if (s->tracing.apart) {
+		apart_stop(s);
+		return;
+	}
 	if (!s->tracing.is_there || owner_is_other(s) || calls_is_handler(s))
 		return;
 	finder_stop(s->newcomer.finder, &s->count.finder);
@@ -386,6 +412,8 @@ bool ubp_is_done(const struct ubp_session *session)
 	struct ubp_session *s = (struct ubp_session *)session;
 	bool done;
 
+	if (s->tracing.apart)
+		return apart_is_done(s);
 	pthread_mutex_lock(&s->lock);
 	done = s->tracing.has_ended;
 	pthread_mutex_unlock(&s->lock);
@@ -397,6 +425,8 @@ bool ubp_has_failed(const struct ubp_session *session)
 	struct ubp_session *s = (struct ubp_session *)session;
 	bool has_failed;
 
+	if (s->tracing.apart)
+		return apart_has_failed(s);
 	pthread_mutex_lock(&s->lock);
 	has_failed = s->warning.has_failed;
 	pthread_mutex_unlock(&s->lock);
@@ -405,7 +435,7 @@ bool ubp_has_failed(const struct ubp_session *session)
 
 pid_t ubp_command_pid(const struct ubp_session *s)
 {
-	return s->command.pid;
+	return s->tracing.apart ? apart_command_pid(s) : s->command.pid;
 }
 
 bool ubp_command_status(const struct ubp_session *session, int *ret_status)
@@ -414,6 +444,8 @@ bool ubp_command_status(const struct ubp_session *session, int *ret_status)
 	bool ended;
 	int status;
 
+	if (s->tracing.apart)
+		return apart_command_status(s, ret_status);
 	pthread_mutex_lock(&s->lock);
 	/* Once the tracing thread is gone, the command is an ordinary child. */
 	if (!s->command.has_ended && s->command.pid && !s->tracing.is_there &&

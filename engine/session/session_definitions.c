@@ -8,6 +8,7 @@
 
 #include "arch/host.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/maker.h"
@@ -59,24 +60,30 @@ static int check_new(const struct ubp_session *s, struct ubp_err *err)
 int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
 	    struct ubp_err *err)
 {
-	int rc = check_new(s, err);
+	int rc = s->tracing.apart ? 0 : check_new(s, err);
 
+	if (s->tracing.apart)
+		return apart_add(s, UBP_FORM_DEFINITION, definition, 0, filter, err);
 	return rc < 0 ? rc : definitions_add(s->defined, definition, filter, err);
 }
 
 int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
 		   struct ubp_err *err)
 {
-	int rc = check_new(s, err);
+	int rc = s->tracing.apart ? 0 : check_new(s, err);
 
+	if (s->tracing.apart)
+		return apart_add(s, UBP_FORM_EVENTS, text, len, filter, err);
 	return rc < 0 ? rc : definitions_add_events(s->defined, text, len, filter, err);
 }
 
 int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filter,
 		 struct ubp_err *err)
 {
-	int rc = check_new(s, err);
+	int rc = s->tracing.apart ? 0 : check_new(s, err);
 
+	if (s->tracing.apart)
+		return apart_add(s, UBP_FORM_USDT, definition, 0, filter, err);
 	return rc < 0 ? rc : definitions_add_usdt(s->defined, definition, filter, err);
 }
 
@@ -84,6 +91,8 @@ int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filt
 
 size_t ubp_n_probes(const struct ubp_session *s)
 {
+	if (s->tracing.apart)
+		return apart_number(s, APART_N_PROBES, 0);
 	return s->tracing.was_there ? numbers_n(s) : definitions_n(s->defined);
 }
 
@@ -119,16 +128,18 @@ static const char *ask(const struct ubp_session *session, size_t i,
 
 const char *ubp_probe_listing(struct ubp_session *s, size_t i)
 {
-	return ask(s, i, definitions_listing);
+	return s->tracing.apart ? apart_text(s, APART_LISTING, i) : ask(s, i, definitions_listing);
 }
 
 const char *ubp_probe_format(struct ubp_session *s, size_t i)
 {
-	return ask(s, i, definitions_format);
+	return s->tracing.apart ? apart_text(s, APART_FORMAT, i) : ask(s, i, definitions_format);
 }
 
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
 {
+	if (s->tracing.apart)
+		return apart_text(s, APART_EXPLAIN, i);
 	/* Of those that are there it can be told how they are. */
 	return i < definitions_n(s->defined) ? definitions_explain(s->defined, i) : NULL;
 }
@@ -147,8 +158,11 @@ static const char *why_breaks(struct ubp_session *s, size_t i, const char **perh
 
 const char *ubp_explain_tracing(struct ubp_session *s, const char **ret_perhaps)
 {
-	const char *why = letting_go_why_none(s);
+	const char *why;
 
+	if (s->tracing.apart)
+		return apart_explain_tracing(s, ret_perhaps);
+	why = letting_go_why_none(s);
 	*ret_perhaps = NULL;
 	if (!why && s->opt.stack == UBP_STACK_FP && !s->opt.force)
 		why = "stacks are read, whose memory may be gone by then (--force)";
@@ -169,6 +183,8 @@ const char *ubp_probe_definition(struct ubp_session *s, size_t i, const char **r
 	const char *text;
 	size_t at;
 
+	if (s->tracing.apart)
+		return apart_definition(s, i, ret_why);
 	*ret_why = NULL;
 	pthread_mutex_lock(&s->numbers.lock);
 	defs = maker_of(s, i, &at);
@@ -184,7 +200,7 @@ static const char *group_of(struct definitions *defs, size_t at)
 
 const char *ubp_probe_group(const struct ubp_session *s, size_t i)
 {
-	return ask(s, i, group_of);
+	return s->tracing.apart ? apart_text(s, APART_GROUP, i) : ask(s, i, group_of);
 }
 
 static const char *event_of(struct definitions *defs, size_t at)
@@ -194,7 +210,7 @@ static const char *event_of(struct definitions *defs, size_t at)
 
 const char *ubp_probe_event(const struct ubp_session *s, size_t i)
 {
-	return ask(s, i, event_of);
+	return s->tracing.apart ? apart_text(s, APART_EVENT, i) : ask(s, i, event_of);
 }
 
 static const char *path_of(struct definitions *defs, size_t at)
@@ -204,7 +220,7 @@ static const char *path_of(struct definitions *defs, size_t at)
 
 const char *ubp_probe_path(const struct ubp_session *s, size_t i)
 {
-	return ask(s, i, path_of);
+	return s->tracing.apart ? apart_text(s, APART_PATH, i) : ask(s, i, path_of);
 }
 
 /* Not NULL: it is one. */
@@ -215,7 +231,7 @@ static const char *is_return(struct definitions *defs, size_t at)
 
 bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 {
-	return ask(s, i, is_return) != NULL;
+	return s->tracing.apart ? apart_number(s, APART_IS_RETURN, i) : ask(s, i, is_return) != NULL;
 }
 
 int ubp_probe_arg_index(const struct ubp_session *session, size_t i, const char *name)
@@ -226,6 +242,8 @@ int ubp_probe_arg_index(const struct ubp_session *session, size_t i, const char 
 	int found = -ENOENT;
 	size_t at;
 
+	if (s->tracing.apart)
+		return apart_arg_index(s, i, name);
 	if (!name)
 		return -EINVAL;
 	pthread_mutex_lock(&s->numbers.lock);

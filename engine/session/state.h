@@ -28,6 +28,7 @@
 #include "engine/trace/tracer.h"
 #include "engine/ubp.h"
 
+struct apart;
 struct budget_place;
 struct budget_seen;
 struct definitions;
@@ -56,6 +57,7 @@ struct session_command {
 
 /* The tracing thread: how it is started. */
 struct session_tracing {
+	struct apart *apart; /* the engine, which is another process: apart.h. NULL: it is here */
 	pthread_t id;
 	pid_t tid;
 	pid_t owner; /* the process that has started it */

@@ -7,6 +7,7 @@
 
 #include "engine/define/definitions.h"
 #include "engine/event/ring_sample.h"
+#include "engine/session/apart.h"
 #include "engine/session/inside.h"
 #include "engine/session/numbers.h"
 #include "engine/space/uprobe.h"
@@ -108,6 +109,10 @@ void ubp_probe_stats(const struct ubp_session *session, size_t i,
 	struct ubp_session *s = (struct ubp_session *)session;
 	const struct session_number *first;
 
+	if (s->tracing.apart) {
+		apart_probe_stats(s, i, ret_stats);
+		return;
+	}
 	*ret_stats = (struct ubp_probe_stats){ 0 };
 	pthread_mutex_lock(&s->numbers.lock);
 	first = numbers_known(s, i);
@@ -136,6 +141,8 @@ uint64_t ubp_probe_left_out(const struct ubp_session *session, size_t i)
 	unsigned number;
 	uint64_t n = 0;
 
+	if (s->tracing.apart)
+		return apart_number(s, APART_LEFT_OUT, i);
 	pthread_mutex_lock(&s->numbers.lock);
 	first = numbers_known(s, i);
 	number = first ? first->latest : 0;
@@ -162,6 +169,10 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 	struct stack_ways ways = { 0 };
 	struct finder_counts counts = s->count.finder;
 
+	if (s->tracing.apart) {
+		apart_stats(s, ret_stats);
+		return;
+	}
 	if (s->stacks.unwinder)
 		stack_unwinder_ways(s->stacks.unwinder, &ways);
 	if (s->newcomer.finder)

@@ -8,6 +8,7 @@
 
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/numbers.h"
@@ -26,6 +27,8 @@ static bool is_known(struct ubp_session *s, size_t i)
 int ubp_probe_enable(struct ubp_session *s, size_t i, bool on, struct ubp_err *err)
 {
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_enable(s, i, on, err);
 	if (definitions_are_given_up(s->defined))
 		return ubp_fail(err, EBUSY, "the session was given up");
 	if (!s->tracing.was_there && live_begin(s) < 0)
@@ -41,6 +44,8 @@ bool ubp_probe_is_enabled(const struct ubp_session *session, size_t i)
 	const struct session_number *entry;
 	bool is_on;
 
+	if (s->tracing.apart)
+		return apart_number(s, APART_IS_ENABLED, i);
 	pthread_mutex_lock(&s->numbers.lock);
 	entry = numbers_latest(s, i);
 	/* Without a number nobody has switched it off. */

@@ -188,9 +188,9 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 
 int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 {
-	size_t n = definitions_n(s->defined);
 	struct map events = { 0 };
 	int rc = session_check_new(s, err);
+	size_t n = rc == 0 ? definitions_n(s->defined) : 0;
 
 	if (rc == 0 && s->out.counting)
 		rc = ubp_fail(err, EBUSY, "the session counts already");

@@ -19,6 +19,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/births.h"
 #include "engine/plant/plant.h"
+#include "engine/session/exclude.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
 #include "engine/session/tell.h"

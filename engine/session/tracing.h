@@ -8,10 +8,6 @@
 
 #include "engine/session/state.h"
 
-/* exclude.c: pids never to be traced unless named: init, ubp and its ancestors,
- * whoever reads its output. */
-int exclude_collect(struct map *ret_excluded);
-
 /* run.c: the tracing thread. */
 void *run_thread(void *arg);
 /* For that thread alone: plant_update(), and a word about what the user should know. */

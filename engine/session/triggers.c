@@ -18,6 +18,7 @@
 #include "engine/base/map.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
 #include "engine/session/counting.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
@@ -310,11 +311,13 @@ static int add_events(struct session_triggers *triggers)
 	return 0;
 }
 
-/* They are made when they are first asked for. NULL: memory is short. */
+/* They are made when they are first asked for. NULL: memory is short, or the engine is apart. */
 struct session_triggers *triggers_of(struct ubp_session *s)
 {
 	struct session_triggers *triggers = s->out.triggers;
 
+	if (s->tracing.apart)
+		return NULL;
 	if (!triggers) {
 		triggers = calloc(1, sizeof(*triggers));
 		if (!triggers)
@@ -350,6 +353,12 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 	return NULL;
 }
 
+/* Why triggers_of() has returned NULL. */
+static int no_triggers(const struct ubp_session *s, struct ubp_err *err)
+{
+	return s->tracing.apart ? apart_refuse("triggers", err) : ubp_fail(err, ENOMEM, "out of memory");
+}
+
 int triggers_find_or_fail(struct ubp_session *s, const char *name,
 			  struct trigger_event **ret_event, struct ubp_err *err)
 {
@@ -358,7 +367,7 @@ int triggers_find_or_fail(struct ubp_session *s, const char *name,
 
 	ubp_err_reset(err);
 	if (!triggers)
-		return ubp_fail(err, ENOMEM, "out of memory");
+		return no_triggers(s, err);
 	if (triggers->is_settled)
 		return ubp_fail(err, EBUSY, "triggers are settled");
 	rc = triggers_know(triggers, name);
@@ -474,7 +483,7 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 
 	ubp_err_reset(err);
 	if (!triggers)
-		return ubp_fail(err, ENOMEM, "out of memory");
+		return no_triggers(s, err);
 	drop_made(triggers);
 	before = triggers->n_logged = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));

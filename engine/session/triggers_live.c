@@ -141,7 +141,7 @@ int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 	struct session_triggers *triggers = triggers_of(s);
 
 	if (!triggers)
-		return -ENOMEM;
+		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
 	triggers->set->tracing_on = on;
 	return 0;
 }
@@ -153,7 +153,7 @@ int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
 	struct session_triggers *triggers = triggers_of(s);
 
 	if (!triggers)
-		return -ENOMEM;
+		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
 	triggers->after_ns = ns;
 	return 0;
 }
@@ -163,7 +163,7 @@ int ubp_trigger_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, 
 	struct session_triggers *triggers = triggers_of(s);
 
 	if (!triggers)
-		return -ENOMEM;
+		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
 	triggers->on_snapshot = fn;
 	triggers->on_snapshot_ctx = ctx;
 	return 0;

@@ -152,7 +152,7 @@ int ubp_trigger_hist_rows(struct ubp_session *s, const char *name, ubp_trigger_r
 	int rc = -ENOMEM;
 
 	if (!event)
-		return triggers ? -ENOENT : -ENOMEM;
+		return triggers ? -ENOENT : s->tracing.apart ? -ENOTSUP : -ENOMEM;
 	if (look_counted(triggers, event, &counted, &own))
 		rc = trigger_hist_rows(event, counted, give_row, &to);
 	tally_free(own);

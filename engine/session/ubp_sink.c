@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/session/apart.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -105,7 +106,7 @@ static void set_about(struct ubp_session *s, struct event_texts *texts)
 
 struct sink_probes session_probes(struct ubp_session *session)
 {
-	return (struct sink_probes){ next_probe, session };
+	return (struct sink_probes){ session->tracing.apart ? apart_next_probe : next_probe, session };
 }
 
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,

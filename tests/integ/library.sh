@@ -16,7 +16,7 @@ made() {
 }
 made install
 for f in lib/libubp.a lib/libubp.so.1 lib/libubp.so lib/pkgconfig/ubp.pc include/ubp.h include/ubp_event.h share/man/man3/libubp.3 \
-	share/man/man1/uprobe.1 bin/uprobe; do
+	share/man/man1/uprobe.1 bin/uprobe libexec/ubp/ubp-engine; do
 	[ -s "$place/$f" ] || fail "$f is not installed"
 done
 

@@ -309,8 +309,8 @@ static void begin(void)
 	opt.files_only = any(16) == 0;
 	opt.stack = any(4) ? UBP_STACK_NONE : UBP_STACK_FP;
 	opt.limits.max_overhead = any(20) ? 0 : any(200);
-	opt.queue_bytes = any(20) ? 0 : any(100000);
-	opt.ring_bytes = any(20) ? 0 : any(100000);
+	opt.room.queue_bytes = any(20) ? 0 : any(100000);
+	opt.room.ring_bytes = any(20) ? 0 : any(100000);
 	opt.clock = any(20) ? NULL : "sundial";
 	opt.sample = any(20) ? NULL : "0";
 	if (any(30) == 0)

@@ -176,8 +176,8 @@ static struct ubp_session *start(enum ubp_mode mode, bool lossless, struct seen 
 	opt.n_pids = 1;
 	opt.mode = mode;
 	opt.lossless = lossless;
-	opt.queue_bytes = 16384;
-	opt.ring_bytes = 16384;
+	opt.room.queue_bytes = 16384;
+	opt.room.ring_bytes = 16384;
 	opt.warn = warned;
 	if (ubp_session_new(&opt, &s, &err) < 0 || ubp_start(s, &err) < 0)
 		fail_msg("%s", err.text);

@@ -131,7 +131,7 @@ static struct ubp_session *started(const char *args)
 	opt.pids = &pid;
 	opt.n_pids = 1;
 	opt.mode = UBP_MODE_JUMP;
-	opt.ring_bytes = 64u << 20;
+	opt.room.ring_bytes = 64u << 20;
 	ubp_err_reset(&err);
 	snprintf(text, sizeof(text), "p:/proc/%d/exe:host_called %s", (int)getpid(), args);
 	if (ubp_session_new(&opt, &s, &err) < 0 || ubp_add(s, text, NULL, &err) < 0 ||

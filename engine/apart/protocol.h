@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a host and its engine say to each other. The host asks, one request at a time, and the engine answers each. A request is an enum apart_op and what it takes;
+ * an answer is a number, 0 or more or a negative errno, the error (struct ubp_err), what is to be told to the user, and what was asked for.
+ *
+ * Beside that they share some memory, which is the host's: what it may look at without asking, and the events of the last APART_PULL.
+ */
+
+#ifndef UBP_APART_PROTOCOL_H
+#define UBP_APART_PROTOCOL_H
+
+#include <stdint.h>
+
+/* Both are of one build: host and engine tell each other this, and structures are sent as they are. */
+#define APART_VERSION 1
+
+enum apart_op {
+	APART_OPEN = 1, /* version, options; with descriptors: the shared memory, over, bell */
+	APART_FREE,     /* the engine stops, answers and ends */
+	APART_ADD,      /* form, text, filter; with the folder that paths are relative to */
+	APART_COMMAND,  /* words, environment, signal mask; with 0, 1, 2 and the folder */
+	APART_START,    /* with the folder */
+	APART_STOP,
+	APART_PULL, /* new events to the shared memory; definitions of their probes, numbers of those that are gone */
+	APART_TEXT, /* enum apart_text, index -> text */
+	APART_NUMBER,          /* enum apart_number, index -> number */
+	APART_ARG_INDEX,       /* index, name */
+	APART_FOR_KERNEL,      /* index -> text, why there is none */
+	APART_EXPLAIN_TRACING, /* -> why, perhaps */
+	APART_ENABLE,          /* index, on */
+	APART_TELL_PROCESSES,
+	APART_SAMPLE_NEXT,     /* on */
+	APART_LATENCY,         /* ns */
+	APART_PROBES_ADD, /* form, filter, disabled, texts -> first, how many; with the folder */
+	APART_PROBES_REMOVE,  /* numbers */
+	APART_SET_FILTER,     /* number, filter */
+	APART_ADD_PID,        /* pid */
+	APART_REMOVE_PID,     /* pid */
+	APART_STATS,          /* -> struct ubp_stats, its texts */
+	APART_PROBE_STATS,    /* index -> struct ubp_probe_stats, its texts */
+	APART_PROBES,         /* -> definitions of all probes that the host does not know */
+	APART_NAMES,          /* a record, which of its stack's entries -> names */
+	APART_COMMAND_STATUS, /* -> has it ended, status */
+	APART_OP_N,
+};
+
+enum apart_text {
+	APART_LISTING,
+	APART_GROUP,
+	APART_EVENT,
+	APART_PATH,
+	APART_FORMAT,
+	APART_EXPLAIN,
+	APART_SAMPLE,
+	APART_FILTER,
+	APART_TEXT_N,
+};
+
+enum apart_number {
+	APART_N_PROBES,
+	APART_IS_RETURN,
+	APART_IS_ENABLED,
+	APART_NEXT,
+	APART_STATE,
+	APART_LEFT_OUT,
+	APART_UNTOLD,
+	APART_IS_DONE,
+	APART_NUMBER_N,
+};
+
+/* The part of the shared memory that is looked at without asking. */
+struct apart_state {
+	/* The engine's, atomic. */
+	uint32_t is_done, has_failed, command_pid;
+	uint32_t
+		is_rung; /* the bell was rung, and no APART_PULL has come since: what is above may be old */
+	/* The host's, atomic: what takes long is to be given up. */
+	uint32_t is_over;
+};
+
+/* Where events are in it. */
+#define APART_EVENTS_AT    4096
+#define APART_EVENTS_BYTES (1u << 20)
+#define APART_SHARED_BYTES (APART_EVENTS_AT + APART_EVENTS_BYTES)
+
+/* One event: this, and a struct event_record. Each begins at a multiple of 8. */
+struct apart_event {
+	uint64_t weight; /* ubp_event_weight() */
+	int32_t id;      /* ubp_event_probe() */
+	uint32_t pad;
+};
+
+#endif

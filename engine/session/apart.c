@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The host's half of a session that is apart: how its engine is started and asked. */
+
+#include "engine/session/apart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "engine/apart/spawn.h"
+#include "engine/base/err.h"
+#include "engine/base/hash.h"
+#include "engine/base/vec.h"
+#include "engine/session/apart_priv.h"
+#include "engine/session/owner.h"
+
+/* Names another engine, and that sessions are apart whose options do not say. */
+#define ENGINE_VARIABLE "UBP_ENGINE"
+
+static bool is_secure(void)
+{
+	return getauxval(AT_SECURE) != 0;
+}
+
+static const char *engine_path(const struct ubp_options *opt)
+{
+	const char *path = opt->engine.path ? opt->engine.path : secure_getenv(ENGINE_VARIABLE);
+
+	return path && path[0] ? path : UBP_ENGINE_PATH;
+}
+
+bool apart_is_wanted(const struct ubp_options *opt)
+{
+	const char *path;
+
+	if (opt->engine.apart != UBP_APART_AUTO)
+		return opt->engine.apart == UBP_APART_YES;
+	path = secure_getenv(ENGINE_VARIABLE);
+	return path && path[0];
+}
+
+int apart_refuse(const char *what, struct ubp_err *err)
+{
+	ubp_err_reset(err);
+	return ubp_fail(err, ENOTSUP, "%s: not in a session whose engine is apart", what);
+}
+
+/* --- requests ------------------------------------------------------------------------ */
+
+static int dead(struct apart *a, struct ubp_err *err)
+{
+	__atomic_store_n(&a->is_dead, true, __ATOMIC_RELEASE);
+	return ubp_fail(err, EPIPE,
+			"the engine has ended: what it had planted stays harmless until "
+			"another session "
+			"takes it out");
+}
+
+int apart_begin(struct apart_request *r, const struct ubp_session *session, enum apart_op op,
+		struct ubp_err *err)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	struct ubp_err not_told;
+	int rc;
+
+	err = err ? err : &not_told;
+	ubp_err_reset(err);
+	*r = (struct apart_request){ .s = s };
+	rc = owner_check(s, err);
+	if (rc < 0)
+		return rc;
+	if (__atomic_load_n(&s->tracing.apart->is_dead, __ATOMIC_ACQUIRE))
+		return dead(s->tracing.apart, err);
+	pthread_mutex_lock(&s->tracing.apart->lock);
+	wire_reset(&s->tracing.apart->out);
+	wire_put(&s->tracing.apart->out, op);
+	return 0;
+}
+
+void apart_add_folder(struct apart_request *r)
+{
+	int fd = open(".", O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd >= 0)
+		r->fds.fd[r->fds.n++] = fd;
+}
+
+static void set_over(struct apart *a, bool is_over)
+{
+	uint64_t n = 1;
+
+	__atomic_store_n(&a->state->is_over, is_over, __ATOMIC_RELEASE);
+	if (is_over)
+		(void)!write(a->over, &n, sizeof(n));
+	else
+		(void)!read(a->over, &n, sizeof(n));
+}
+
+static void wait_until(struct apart *a, const struct ubp_until *until)
+{
+	struct pollfd p[2] = { { .fd = a->socket, .events = POLLIN },
+			       { .fd = until->fd, .events = POLLIN } };
+
+	while (!p[0].revents) {
+		if (poll(p, 2, -1) <= 0 || !p[1].revents || !until->is_over(until->ctx))
+			continue;
+		set_over(a, true);
+		p[1].fd = -1;
+	}
+}
+
+/* What is in front of each answer. */
+static int64_t take_answer(struct apart_request *r, struct ubp_err *err)
+{
+	struct wire *in = &r->s->tracing.apart->in;
+	int64_t rc = (int64_t)wire_get(in);
+	const char *text, *command;
+
+	err->code = (int)wire_get(in);
+	err->line = (unsigned)wire_get(in);
+	err->has_caret = wire_get(in);
+	err->caret = (unsigned)wire_get(in);
+	text = wire_get_text(in);
+	command = wire_get_text(in);
+	(void)snprintf(err->text, sizeof(err->text), "%s", text ? text : "");
+	(void)snprintf(err->command, sizeof(err->command), "%s", command ? command : "");
+	for (uint64_t n = wire_get(in); n && !in->failed; n--) {
+		wire_put(&r->told, wire_get(in));
+		wire_put_text(&r->told, wire_get_text(in));
+		r->n_told++;
+	}
+	return rc;
+}
+
+int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct ubp_err *err)
+{
+	struct apart *a = r->s->tracing.apart;
+	struct ubp_err not_told;
+	int64_t n;
+	int rc;
+
+	err = err ? err : &not_told;
+	if (a->out.failed)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	if (__atomic_load_n(&a->state->is_over, __ATOMIC_RELAXED))
+		set_over(a, false);
+	rc = link_send(a->socket, &a->out, &r->fds);
+	link_close_fds(&r->fds);
+	if (rc == 0 && until && until->fd >= 0)
+		wait_until(a, until);
+	if (rc == 0)
+		rc = link_receive(a->socket, &a->in, NULL);
+	if (rc < 0)
+		return dead(a, err);
+	ubp_err_reset(err);
+	n = take_answer(r, err);
+	return a->in.failed ? dead(a, err) : n;
+}
+
+void apart_end(struct apart_request *r)
+{
+	const struct ubp_options *opt = &r->s->opt;
+
+	link_close_fds(&r->fds);
+	pthread_mutex_unlock(&r->s->tracing.apart->lock);
+	while (r->n_told--) {
+		bool is_warning = wire_get(&r->told);
+		const char *text = wire_get_text(&r->told);
+		void (*tell)(void *ctx, const char *text) = is_warning ? opt->warn : opt->tell;
+
+		if (tell && text)
+			tell(opt->warn_ctx, text);
+	}
+	wire_free(&r->told);
+}
+
+/* --- texts -------------------------------------------------------------------------------- */
+
+const char *apart_keep_text(struct apart *a, const char *text)
+{
+	char *copy;
+
+	for (size_t i = 0; text && i < a->n_kept; i++)
+		if (strcmp(a->kept[i], text) == 0)
+			return a->kept[i];
+	copy = text ? strdup(text) : NULL;
+	if (!copy || VEC_ROOM(a->kept, &a->cap_kept, a->n_kept) < 0) {
+		free(copy);
+		return NULL;
+	}
+	a->kept[a->n_kept++] = copy;
+	return copy;
+}
+
+const char *apart_remember(struct apart *a, uint64_t key, const char *text)
+{
+	char *old = map_get(&a->texts, key), *copy;
+
+	/* It lasts, if it is the same. */
+	if (!text || (old && strcmp(old, text) == 0))
+		return text ? old : NULL;
+	copy = strdup(text);
+	if (!copy || map_put(&a->texts, key, copy) < 0) {
+		free(copy);
+		return NULL;
+	}
+	free(old);
+	return copy;
+}
+
+void apart_forget_texts(struct apart *a, const size_t *numbers, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		for (unsigned what = 0; what < APART_TEXT_N; what++)
+			free(map_remove(&a->texts, (uint64_t)what << 32 | numbers[i]));
+}
+
+static void free_texts(struct apart *a)
+{
+	size_t pos = 0;
+	void *text;
+
+	while (map_next(&a->texts, &pos, NULL, &text))
+		free(text);
+	map_free(&a->texts);
+	while (a->n_kept)
+		free(a->kept[--a->n_kept]);
+	free(a->kept);
+}
+
+/* --- begin and end -------------------------------------------------------------------------- */
+
+static void put_options(struct wire *out, const struct ubp_options *o)
+{
+	wire_put_bytes(out, o, sizeof(*o));
+	wire_put_bytes(out, o->pids, o->n_pids * sizeof(*o->pids));
+	wire_put_text(out, o->debug.dirs);
+	wire_put_text(out, o->debug.symbols);
+	wire_put_texts(out, o->exclude);
+	wire_put_text(out, o->sample);
+	wire_put_text(out, o->clock);
+}
+
+/* Memory that is shared with the engine, and no child of the host's has. */
+static int share_memory(struct apart *a, int *ret_fd, struct ubp_err *err)
+{
+	int fd = memfd_create("ubp-apart", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+	unsigned char *at = MAP_FAILED;
+
+	*ret_fd = fd;
+	if (fd >= 0 && ftruncate(fd, APART_SHARED_BYTES) == 0 &&
+	    fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0)
+		at = mmap(NULL, APART_SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (at == MAP_FAILED)
+		return ubp_fail_sys(err, "memory to share with the engine");
+	(void)madvise(at, APART_SHARED_BYTES, MADV_DONTFORK);
+	a->state = (struct apart_state *)at;
+	a->events = at + APART_EVENTS_AT;
+	return 0;
+}
+
+static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)
+{
+	struct apart *a = s->tracing.apart;
+	struct apart_request r;
+	int rc = apart_begin(&r, s, APART_OPEN, err);
+
+	if (rc < 0)
+		return rc;
+	r.fds = (struct link_fds){ { memory, fcntl(a->over, F_DUPFD_CLOEXEC, 0),
+				     fcntl(a->bell, F_DUPFD_CLOEXEC, 0) },
+				   3 };
+	wire_put(&a->out, APART_VERSION);
+	wire_put_text(&a->out, UBP_VERSION);
+	wire_put(&a->out, (uint64_t)getpid());
+	put_options(&a->out, &s->opt);
+	rc = (int)apart_ask(&r, NULL, err);
+	apart_end(&r);
+	return rc;
+}
+
+static int watch(struct ubp_session *s, int fd, uint32_t events, struct ubp_err *err)
+{
+	struct epoll_event ev = { .events = events };
+
+	return epoll_ctl(s->out.poll_fd, EPOLL_CTL_ADD, fd, &ev) < 0
+		       ? ubp_fail_sys(err, "epoll_ctl")
+		       : 0;
+}
+
+static int connect_engine(struct ubp_session *s, struct ubp_err *err)
+{
+	struct apart *a = s->tracing.apart;
+	int memory = -1, rc;
+
+	a->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	s->out.poll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (a->over < 0 || a->bell < 0 || s->out.poll_fd < 0)
+		return ubp_fail_sys(err, "cannot make descriptors");
+	rc = share_memory(a, &memory, err);
+	if (rc == 0)
+		rc = spawn_engine(engine_path(&s->opt), is_secure(), &a->socket, err);
+	if (rc == 0)
+		rc = watch(s, a->bell, EPOLLIN, err);
+	/* Answers come while somebody waits for them; that the engine has ended comes at any time. */
+	if (rc == 0)
+		rc = watch(s, a->socket, EPOLLRDHUP, err);
+	if (rc < 0) {
+		if (memory >= 0)
+			close(memory);
+		return rc;
+	}
+	return open_session(s, memory, err);
+}
+
+int apart_new(struct ubp_session *s, struct ubp_err *err)
+{
+	struct apart *a = calloc(1, sizeof(*a));
+
+	if (!a)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	s->tracing.apart = a;
+	a->socket = a->bell = a->over = -1;
+	pthread_mutex_init(&a->lock, NULL);
+	pthread_mutex_init(&a->probes_lock, NULL);
+	s->tracing.was_there = true;
+	s->tracing.owner = getpid();
+	return connect_engine(s, err);
+}
+
+static void ask_to_free(struct ubp_session *s)
+{
+	struct apart_request r;
+
+	if (s->tracing.apart->socket < 0 || apart_begin(&r, s, APART_FREE, NULL) < 0)
+		return;
+	(void)apart_ask(&r, NULL, NULL);
+	apart_end(&r);
+}
+
+void apart_free(struct ubp_session *s)
+{
+	struct apart *a = s->tracing.apart;
+	const int fds[] = { a->socket, a->bell, a->over, s->out.poll_fd };
+	bool is_other = owner_is_other(s);
+
+	if (!is_other)
+		ask_to_free(s);
+	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
+		if (fds[i] >= 0)
+			close(fds[i]);
+	if (a->state && !is_other)
+		munmap(a->state, APART_SHARED_BYTES);
+	wire_free(&a->out);
+	wire_free(&a->in);
+	apart_probes_free(a);
+	free_texts(a);
+	sink_buf_free(&s->out.texts.line);
+	sink_buf_free(&s->out.texts.arg);
+	free(a);
+	s->tracing.apart = NULL;
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The host's half of a session that is apart: what the apart*.c share. */
+
+#ifndef UBP_SESSION_APART_PRIV_H
+#define UBP_SESSION_APART_PRIV_H
+
+#include <pthread.h>
+
+#include "engine/apart/link.h"
+#include "engine/apart/protocol.h"
+#include "engine/base/map.h"
+#include "engine/session/apart.h"
+#include "engine/session/maker.h"
+#include "engine/session/state.h"
+
+/* What is known of a number. */
+struct apart_probe {
+	struct session_maker
+		*maker; /* has the definition; NULL: its records are not known, or it is gone */
+	void *cookie;
+	bool is_removed; /* no event of it is handed out any more */
+};
+
+struct apart {
+	int socket;
+	int bell, over; /* the engine has something; what takes long is to be given up */
+	struct apart_state *state;
+	unsigned char *events;
+	size_t events_at,
+		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
+	/* Around a request and its answer; held by one thread at a time. */
+	pthread_mutex_t lock;
+	struct wire out, in;
+	bool is_dead;                /* atomic */
+	pthread_mutex_t probes_lock; /* of the next two; held for moments */
+	struct apart_probe *probes;  /* by number */
+	size_t n_probes, cap_probes;
+	uint64_t n_untold; /* atomic */
+	struct map texts;  /* that were returned, by what was asked for; under .lock */
+	char **kept;       /* texts that last as long as the session; under .lock */
+	size_t n_kept, cap_kept;
+	struct map names; /* json_t of an address, by frame_key(); the dispatching thread's */
+	struct sink_resolver resolver;
+};
+
+/*
+ * A request: apart_begin() takes the lock, wire_put() to apart->out puts what it takes, apart_ask() sends it and waits for the answer, of which
+ * apart->in has what was asked for, and apart_end() gives the lock back. @err may be NULL. apart_ask() returns the answer's number; @until, which may be NULL, is
+ * asked meanwhile.
+ */
+struct apart_request {
+	struct ubp_session *s;
+	struct link_fds fds; /* to be sent, and closed then */
+	struct wire told;    /* for the user, behind the request */
+	unsigned n_told;
+};
+
+int apart_begin(struct apart_request *r, const struct ubp_session *s, enum apart_op op,
+		struct ubp_err *err);
+/* The folder that the host is in goes with it. */
+void apart_add_folder(struct apart_request *r);
+int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct ubp_err *err);
+void apart_end(struct apart_request *r);
+
+/* Under apart->lock. NULL stays NULL; also where memory is short. */
+const char *apart_keep_text(struct apart *a, const char *text);
+const char *apart_remember(struct apart *a, uint64_t key, const char *text);
+/* Those of probes that were removed are free. */
+void apart_forget_texts(struct apart *a, const size_t *numbers, size_t n);
+
+/* apart_events.c, under apart->lock: definitions that came with an answer. */
+int apart_take_probes(struct apart *a, struct ubp_err *err);
+/* Under .probes_lock. NULL: memory is short. */
+struct apart_probe *apart_probe_place(struct apart *a, size_t number);
+void apart_probes_free(struct apart *a);
+
+#endif

@@ -1,0 +1,249 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/session/serve.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "engine/base/err.h"
+#include "engine/session/exclude.h"
+#include "engine/session/serve_priv.h"
+
+void serve_take_folder(struct served *v, unsigned i)
+{
+	if (i < v->fds.n)
+		(void)!fchdir(v->fds.fd[i]);
+}
+
+void serve_set_state(struct served *v)
+{
+	struct ubp_session *s = v->session;
+
+	if (!s)
+		return;
+	__atomic_store_n(&v->state->has_failed, ubp_has_failed(s), __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->command_pid, (uint32_t)ubp_command_pid(s),
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->is_done, ubp_is_done(s), __ATOMIC_RELEASE);
+}
+
+/* --- opening -------------------------------------------------------------------------------- */
+
+static void tell(struct served *v, bool is_warning, const char *text)
+{
+	wire_put(&v->told, is_warning);
+	wire_put_text(&v->told, text);
+	v->n_told++;
+}
+
+static void on_warning(void *ctx, const char *text)
+{
+	tell(ctx, true, text);
+}
+
+static void on_tell(void *ctx, const char *text)
+{
+	tell(ctx, false, text);
+}
+
+static bool is_over(void *ctx)
+{
+	const struct served *v = ctx;
+
+	return __atomic_load_n(&v->state->is_over, __ATOMIC_ACQUIRE);
+}
+
+static int take_memory(struct served *v, struct ubp_err *err)
+{
+	unsigned char *at = MAP_FAILED;
+
+	if (v->fds.n >= 3)
+		at = mmap(NULL, APART_SHARED_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED,
+			  v->fds.fd[0], 0);
+	if (at == MAP_FAILED)
+		return ubp_fail(err, EPROTO, "the engine has no memory to share");
+	v->state = (struct apart_state *)at;
+	v->events = at + APART_EVENTS_AT;
+	v->over = v->fds.fd[1];
+	v->bell = v->fds.fd[2];
+	close(v->fds.fd[0]);
+	v->fds.n = 0;
+	return 0;
+}
+
+static void get_options(struct served *v, struct ubp_options *o)
+{
+	struct wire *in = &v->opened;
+	size_t len;
+
+	wire_get_struct(in, o, sizeof(*o));
+	o->pids = wire_get_bytes(in, &len);
+	o->n_pids = len / sizeof(*o->pids);
+	o->debug.dirs = wire_get_text(in);
+	o->debug.symbols = wire_get_text(in);
+	v->exclude = wire_get_texts(in, &len);
+	o->exclude = v->exclude;
+	o->sample = wire_get_text(in);
+	o->clock = wire_get_text(in);
+	o->engine = (struct ubp_engine){ .apart = UBP_APART_NO };
+	o->warn = o->warn ? on_warning : NULL;
+	o->tell = o->tell ? on_tell : NULL;
+	o->warn_ctx = v;
+	o->until = o->until ? &v->until : NULL;
+}
+
+/* The first request. */
+static int64_t serve_open(struct served *v, struct ubp_err *err)
+{
+	uint64_t version = wire_get(&v->opened);
+	const char *text = wire_get_text(&v->opened);
+	pid_t pid = (pid_t)wire_get(&v->opened);
+	struct ubp_options opt;
+	int rc;
+
+	if (version != APART_VERSION || !text || strcmp(text, UBP_VERSION) != 0)
+		return ubp_fail(err, EPROTO, "the engine is that of ubp %s, the library is %s",
+				UBP_VERSION, text ? text : "another one");
+	get_options(v, &opt);
+	if (v->opened.failed)
+		return ubp_fail(err, EPROTO, "the engine is that of another library");
+	rc = take_memory(v, err);
+	if (rc < 0)
+		return rc;
+	v->until = (struct ubp_until){ v->over, is_over, v };
+	v->host = (int)syscall(SYS_pidfd_open, pid, 0);
+	exclude_host(pid);
+	return ubp_session_new(&opt, &v->session, err);
+}
+
+/* --- requests ---------------------------------------------------------------------------------- */
+
+static void put_head(struct wire *out, const struct served *v, int64_t n,
+		     const struct ubp_err *err)
+{
+	wire_put(out, (uint64_t)n);
+	wire_put(out, (uint64_t)err->code);
+	wire_put(out, err->line);
+	wire_put(out, err->has_caret);
+	wire_put(out, err->caret);
+	wire_put_text(out, err->text);
+	wire_put_text(out, err->has_caret ? err->command : NULL);
+	wire_put(out, v->n_told);
+}
+
+static int send_answer(struct served *v, int64_t n, const struct ubp_err *err)
+{
+	struct wire out = { 0 };
+	int rc;
+
+	put_head(&out, v, n, err);
+	for (; v->n_told; v->n_told--) {
+		wire_put(&out, wire_get(&v->told));
+		wire_put_text(&out, wire_get_text(&v->told));
+	}
+	wire_reset(&v->told);
+	wire_append(&out, &v->answer);
+	rc = link_send(v->socket, &out, NULL);
+	wire_free(&out);
+	return rc;
+}
+
+static int64_t answer(struct served *v, struct ubp_err *err)
+{
+	uint64_t op = wire_get(&v->in);
+	serve_fn *fn = serve_call(op);
+
+	ubp_err_reset(err);
+	if (!v->session && op == APART_OPEN) {
+		v->opened = v->in;
+		v->in = (struct wire){ 0 };
+		return serve_open(v, err);
+	}
+	if (op == APART_FREE) {
+		ubp_session_free(v->session);
+		v->session = NULL;
+		v->has_ended = true;
+		return 0;
+	}
+	if (!v->session || !fn)
+		return ubp_fail(err, EPROTO, "the engine does not know request %d", (int)op);
+	return fn(v, err);
+}
+
+static int serve_request(struct served *v)
+{
+	struct ubp_err err;
+	int64_t n;
+	int rc = link_receive(v->socket, &v->in, &v->fds);
+
+	if (rc < 0)
+		return rc;
+	wire_reset(&v->answer);
+	n = answer(v, &err);
+	link_close_fds(&v->fds);
+	serve_set_state(v);
+	return send_answer(v, n, &err);
+}
+
+/* --- the loop ------------------------------------------------------------------------------------ */
+
+/* Once, until the host comes to look. */
+static void ring(struct served *v)
+{
+	const uint64_t one = 1;
+
+	serve_set_state(v);
+	__atomic_store_n(&v->state->is_rung, 1, __ATOMIC_RELEASE);
+	(void)!write(v->bell, &one, sizeof(one));
+}
+
+static int serve_until_end(struct served *v)
+{
+	int rc = 0;
+
+	while (rc == 0 && !v->has_ended) {
+		bool listens = v->session && !v->state->is_rung;
+		struct pollfd p[3] = { { .fd = v->socket, .events = POLLIN },
+				       { .fd = v->host, .events = POLLIN },
+				       { .fd = listens ? ubp_fd(v->session) : -1,
+					 .events = POLLIN } };
+
+		if (poll(p, 3, -1) < 0) {
+			rc = errno == EINTR ? 0 : -errno;
+			continue;
+		}
+		/* A child of the host's may have the socket, so its end alone is not enough. */
+		if (p[0].revents)
+			rc = serve_request(v);
+		else if (p[1].revents)
+			rc = -EPIPE;
+		if (rc == 0 && p[2].revents && v->session && !v->state->is_rung)
+			ring(v);
+	}
+	return rc;
+}
+
+int session_serve(int socket)
+{
+	struct served v = { .socket = socket, .host = -1, .over = -1, .bell = -1 };
+	int rc = serve_until_end(&v);
+
+	ubp_session_free(v.session);
+	serve_events_free(&v);
+	if (v.state)
+		munmap(v.state, APART_SHARED_BYTES);
+	wire_free(&v.in);
+	wire_free(&v.answer);
+	wire_free(&v.told);
+	wire_free(&v.opened);
+	wire_free(&v.command);
+	free(v.exclude);
+	free(v.argv);
+	return rc == -EPIPE ? 0 : rc;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/* The inside of what serves a host; for the serve*.c. */
+
+#ifndef UBP_SESSION_SERVE_PRIV_H
+#define UBP_SESSION_SERVE_PRIV_H
+
+#include <jansson.h>
+
+#include "engine/apart/link.h"
+#include "engine/apart/protocol.h"
+#include "engine/base/map.h"
+#include "engine/ubp.h"
+
+struct served {
+	int socket, over, bell, host; /* .host: a pidfd; -1: none */
+	struct ubp_session *session;  /* NULL: it is not open yet */
+	struct ubp_until until;
+	struct apart_state *state;
+	unsigned char *events;
+	size_t n_bytes; /* of these */
+	struct wire in, answer, told;
+	unsigned n_told;
+	struct wire opened;  /* the request that has opened it: its texts are the options' */
+	struct wire command; /* the same of a command */
+	const char **exclude, **argv;
+	struct link_fds fds; /* that came with the request */
+	/* Numbers whose definition the host has. */
+	struct map known;
+	unsigned *known_list;
+	size_t n_known, cap_known, next_known;
+	json_t *fresh; /* definitions that go with the answer */
+	bool has_ended;
+};
+
+/* What is asked for stands in .in, and goes to .answer. Each returns the answer's number. */
+typedef int64_t serve_fn(struct served *v, struct ubp_err *err);
+
+/* serve_calls.c; NULL: no such request. */
+serve_fn *serve_call(uint64_t op);
+/* serve_events.c */
+int64_t serve_pull(struct served *v, struct ubp_err *err);
+int64_t serve_probes(struct served *v, struct ubp_err *err);
+int64_t serve_names(struct served *v, struct ubp_err *err);
+void serve_events_free(struct served *v);
+
+/* serve.c: the host's folder, if it was sent as descriptor @i, is this process's, too. */
+void serve_take_folder(struct served *v, unsigned i);
+/* What is looked at without asking. */
+void serve_set_state(struct served *v);
+
+#endif

@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# A session whose engine is a process of its own: waits, signals, limits, memory of the host are as if there were none, host and engine may be killed
+# at any moment, and the target is unharmed. UBP_APART=here shows what of it is not so with threads of the host's.
+. "${0%/*}/lib.bash"
+export UBP_ENGINE=$UBP_BUILD/ubp-engine
+where=${UBP_APART:-apart}
+
+# host CASE FIXTURE [ARG...]: begins to trace it. engine: the pid of who traces.
+host() {
+	local case=$1 place=$2 line
+	shift 2
+	start "$@"
+	mkfifo host.fifo
+	(ulimit -Sn 256; exec "$TOOLS/apart_host" "$where" "$case" "$PID" "p:$FIXTURES/$1:$place") > host.fifo 2> err.txt &
+	UBP_PID=$!
+	exec {from}< host.fifo
+	rm host.fifo
+	read -r -t "$TIMEOUT" line <&"$from" && [ "$line" = ready ] || fail "$case: not ready: $line"
+	engine=$(awk '/^TracerPid:/ { print $2 }' "/proc/$PID/task/"*/status | grep -vx 0 | head -n 1)
+}
+# host_done [STATUS]: it has ended; out.txt has what it found.
+host_done() {
+	timeout "$TIMEOUT" cat <&"$from" > out.txt || fail "it does not end"
+	exec {from}<&-
+	wait "$UBP_PID" || fail "the host ended with $?"
+	UBP_PID=
+}
+found() { grep -qxE -- "$1" out.txt || fail "not found: $1"; }
+is_gone() { ! kill -0 "$1" 2> /dev/null; }
+
+words=$(seq 300)
+for case in waits signals limits; do
+	# shellcheck disable=SC2086 # words
+	host $case greet hello $words
+	[ "$where" = here ] || [ "$engine" != "$UBP_PID" ] || fail "the host traces"
+	go; finish; host_done
+	found 'events 300'
+	found 'done 1 failed 0'
+	case $case in
+	waits) found 'children [1-9][0-9]* strange 0' ;;
+	signals) found 'signals 0' ;;
+	limits) found 'limit \+0 descriptors few' ;;
+	esac
+	[ "$where" = here ] || eventually is_gone "$engine"
+done
+
+# Nobody has a copy of a page of the host's, which would be paid for when that is written to.
+host memory greet hello you
+go; finish; host_done
+[ "$(sed -n 's/^pages //p' out.txt)" -lt 5000 ] || fail "the host has paid for $(grep pages out.txt)"
+
+# The host is killed, and a child of it has all of its descriptors: the engine ends all the same, and takes everything out.
+host forks step busy 2
+read -r word child <&"$from"
+[ "$word" = child ] && PIDS+=("$child") || fail "no child: $word"
+text_of "$PID" "$FIXTURES/busy" planted
+kill -9 "$UBP_PID"
+wait "$UBP_PID" 2> /dev/null
+UBP_PID=
+exec {from}<&-
+eventually is_gone "$engine"
+untraced "$PID"
+text_of "$PID" "$FIXTURES/busy" after
+! cmp -s planted after || fail "what was planted is still there"
+kill -9 "$child"
+go; finish
+
+# The engine is killed: an error tells so, the target goes on, and the next session takes out what is left.
+host plain step busy 2
+kill -9 "$engine"
+host_done
+found 'dispatch: EPIPE: the engine has ended.*'
+found 'done 1 failed 1'
+alive
+trace -p "$PID" -n 1 "p:$FIXTURES/busy:step"
+trace_done
+untraced "$PID"
+go; finish
+
+# An engine that is not there, or of another kind, is refused in a line.
+start hello
+for engine in /nowhere/engine /bin/true; do
+	! UBP_ENGINE=$engine "$TOOLS/apart_host" apart plain "$PID" "p:$FIXTURES/hello:greet" > out.txt 2> err.txt || fail "$engine will do"
+	[ "$(wc -l < err.txt)" = 1 ] && grep -q engine err.txt || fail "$engine: no line that tells so"
+done
+go; finish
+exit 0
