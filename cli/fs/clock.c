@@ -4,7 +4,6 @@
 #include "cli/fs/clock.h"
 
 #include <inttypes.h>
-#include <stdbool.h>
 #include <string.h>
 
 #include "cli/fs/text.h"
@@ -36,8 +35,7 @@ uint64_t fs_clock_of(unsigned clock, uint64_t mono_ns)
 	return id == CLOCK_MONOTONIC ? mono_ns : mono_ns + now_ns(id) - now_ns(CLOCK_MONOTONIC);
 }
 
-/* Where the time is in a line: behind "NAME-TID [CPU] FLAGS ", and what is behind it. False: there is none. */
-static bool find_time(const char *line, size_t len, size_t *ret_at, size_t *ret_behind)
+bool fs_line_time(const char *line, size_t len, size_t *ret_at, size_t *ret_behind)
 {
 	const char *end = line + len, *at, *behind;
 
@@ -56,7 +54,7 @@ void fs_clock_line(const char *line, size_t len, uint64_t ns, struct text *out)
 	uint64_t us = (ns + 500) / 1000; /* rounded, as the kernel does */
 	size_t at, behind;
 
-	if (!find_time(line, len, &at, &behind)) {
+	if (!fs_line_time(line, len, &at, &behind)) {
 		text_add(out, line, len);
 		return;
 	}

@@ -71,6 +71,25 @@ static void read_options(struct state *state, const struct file_at *at, struct t
 			    instance_option_names[i]);
 }
 
+/* Where stacks are told from now on, or not any more, all that is traced begins anew. */
+static int set_option(struct state *state, struct instance *instance, struct word name, bool on)
+{
+	bool before = instance->options[OPTION_USERSTACKTRACE];
+	struct ubp_err err;
+	int rc;
+
+	(void)pthread_mutex_lock(&state->lock);
+	rc = instance_set_option(instance, name.s, name.len, on);
+	(void)pthread_mutex_unlock(&state->lock);
+	if (rc < 0 || instance->options[OPTION_USERSTACKTRACE] == before)
+		return rc;
+	ubp_err_reset(&err);
+	rc = state_trace(state, &err);
+	if (rc < 0)
+		instance->options[OPTION_USERSTACKTRACE] = before;
+	return rc;
+}
+
 static ssize_t write_options(struct state *state, const struct file_at *at,
 			     const struct file_write *w)
 {
@@ -78,12 +97,11 @@ static ssize_t write_options(struct state *state, const struct file_at *at,
 	bool off = name.len > 2 && memcmp(name.s, "no", 2) == 0;
 	int rc;
 
-	(void)state;
 	if (off) {
 		name.s += 2;
 		name.len -= 2;
 	}
-	rc = instance_set_option(at->instance, name.s, name.len, !off);
+	rc = set_option(state, at->instance, name, !off);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
 
@@ -92,17 +110,18 @@ static void read_option(const struct file_at *at, enum instance_option option, s
 	text_puts(out, at->instance->options[option] ? "1\n" : "0\n");
 }
 
-static ssize_t write_option(const struct file_at *at, enum instance_option option,
-			    const struct file_write *w)
+static ssize_t write_option(struct state *state, const struct file_at *at,
+			    enum instance_option option, const struct file_write *w)
 {
-	const char *name = instance_option_names[option];
+	struct word name = { instance_option_names[option],
+			     strlen(instance_option_names[option]) };
 	unsigned long on;
 	int rc = word_number(w->data, w->len, &on);
 
 	if (rc < 0 || on > 1)
 		return rc < 0 ? rc : -EINVAL;
-	(void)instance_set_option(at->instance, name, strlen(name), on);
-	return (ssize_t)w->len;
+	rc = set_option(state, at->instance, name, on);
+	return rc < 0 ? rc : (ssize_t)w->len;
 }
 
 static void read_overwrite(struct state *state, const struct file_at *at, struct text *out)
@@ -114,8 +133,7 @@ static void read_overwrite(struct state *state, const struct file_at *at, struct
 static ssize_t write_overwrite(struct state *state, const struct file_at *at,
 			       const struct file_write *w)
 {
-	(void)state;
-	return write_option(at, OPTION_OVERWRITE, w);
+	return write_option(state, at, OPTION_OVERWRITE, w);
 }
 
 static void read_markers(struct state *state, const struct file_at *at, struct text *out)
@@ -127,8 +145,19 @@ static void read_markers(struct state *state, const struct file_at *at, struct t
 static ssize_t write_markers(struct state *state, const struct file_at *at,
 			     const struct file_write *w)
 {
+	return write_option(state, at, OPTION_MARKERS, w);
+}
+
+static void read_userstacktrace(struct state *state, const struct file_at *at, struct text *out)
+{
 	(void)state;
-	return write_option(at, OPTION_MARKERS, w);
+	read_option(at, OPTION_USERSTACKTRACE, out);
+}
+
+static ssize_t write_userstacktrace(struct state *state, const struct file_at *at,
+				    const struct file_write *w)
+{
+	return write_option(state, at, OPTION_USERSTACKTRACE, w);
 }
 
 /* --- set_event_pid ---------------------------------------------------------- */
@@ -283,9 +312,14 @@ const struct file files_of_settings[] = {
 	  .write = write_clock },
 	{ "current_tracer", RW, IN_BOTH, .read = read_tracer, .write = write_tracer },
 	{ "available_tracers", RO, IN_BOTH, .read = read_tracer },
-	{ "trace_options", RW, IN_BOTH, .read = read_options, .write = write_options },
-	{ "overwrite", RW, IN_OPTIONS, .read = read_overwrite, .write = write_overwrite },
-	{ "markers", RW, IN_OPTIONS, .read = read_markers, .write = write_markers },
+	{ "trace_options", RW, IN_BOTH, .writes_slowly = true, .read = read_options,
+	  .write = write_options },
+	{ "userstacktrace", RW, IN_OPTIONS, .writes_slowly = true, .read = read_userstacktrace,
+	  .write = write_userstacktrace },
+	{ "overwrite", RW, IN_OPTIONS, .writes_slowly = true, .read = read_overwrite,
+	  .write = write_overwrite },
+	{ "markers", RW, IN_OPTIONS, .writes_slowly = true, .read = read_markers,
+	  .write = write_markers },
 	{ "set_event_pid", RW, IN_BOTH, .read = read_pids, .write = write_pids,
 	  .truncate = clear_pids },
 };

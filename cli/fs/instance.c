@@ -12,6 +12,7 @@
 #include "engine/base/vec.h"
 
 const char *const instance_option_names[OPTIONS] = {
+	[OPTION_USERSTACKTRACE] = "userstacktrace",
 	[OPTION_OVERWRITE] = "overwrite",
 	[OPTION_MARKERS] = "markers",
 };

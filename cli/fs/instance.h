@@ -18,6 +18,7 @@
 
 /* Names of trace_options, in their order. */
 enum instance_option {
+	OPTION_USERSTACKTRACE,
 	OPTION_OVERWRITE,
 	OPTION_MARKERS,
 	OPTIONS,

@@ -115,8 +115,8 @@ static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_ev
 	if (instance && (wanted || is_made))
 		/* Of what triggers know, the engine has seen to that. */
 		instance_event(instance,
-			       instance->is_on ||
-				       (!instance->number && fs_triggers_session(&state->triggers)),
+			       instance->is_on || (!instance->number &&
+						   fs_triggers_session(&state->triggers)),
 			       ubp_event_tid(event), ubp_event_cpu(event),
 			       ubp_event_time_ns(event), line, len);
 	else if (instance)
@@ -158,7 +158,7 @@ static void disable_all(struct state *state)
 	unlock(state);
 	ubp_err_reset(&err);
 	fs_tracer_keep(state->tracer, false);
-	(void)fs_tracer_set(state->tracer, &none, &err);
+	(void)fs_tracer_set(state->tracer, &none, true, &err);
 	(void)fs_triggers_look_at_made(&state->triggers);
 }
 
@@ -231,6 +231,7 @@ static int want(const struct state *state, struct wanted_list *list,
 		.instance = instance->number,
 		.definition = definition.data,
 		.filter = filter ? strdup(filter) : NULL,
+		.with_stack = instance->options[OPTION_USERSTACKTRACE],
 	};
 	list->items[list->n++] = wanted;
 	return filter && !wanted->filter ? -ENOMEM : 0;
@@ -278,7 +279,8 @@ int state_trace(struct state *state, struct ubp_err *err)
 	if (rc < 0)
 		(void)ubp_fail(err, ENOMEM, "out of memory");
 	else
-		rc = fs_tracer_set(state->tracer, &list, err);
+		rc = fs_tracer_set(state->tracer, &list, !fs_triggers_any(&state->triggers),
+				   err);
 	wanted_free(&list);
 	if (rc == 0)
 		rc = fs_triggers_follow(&state->triggers, err);

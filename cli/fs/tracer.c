@@ -11,6 +11,7 @@
 
 #include "cli/common/clock.h"
 #include "cli/common/message.h"
+#include "cli/fs/clock.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/ubp.h"
@@ -22,12 +23,19 @@
 /* Hits wait about a millisecond in the engine, until it knows that no older ones will come: ubp_dispatch() leaves these out. */
 #define RIPE_NS 3000000
 
+/* Of a stack, as many as the kernel's. */
+#define FRAMES 8
+/* A line for each. */
+#define FRAME_LINE (sizeof(" =>  <0000000000000000>\n") - 1)
+#define STACK_HEAD "<user stack trace>\n"
+
 struct fs_tracer {
 	struct fs_tracer_ops ops;
 	struct ubp_session *session; /* NULL: nothing is traced */
 	struct ubp_sink *sink;
 	struct wanted_list list; /* what the session has: the cookies of its probes */
 	unsigned generation;     /* of the newest session */
+	bool has_stacks;         /* it takes them */
 	bool is_kept;            /* there is one, even if nothing is traced */
 	bool has_failed;
 };
@@ -60,16 +68,31 @@ struct fs_tracer *fs_tracer_new(const struct fs_tracer_ops *ops)
 
 /* --- events ----------------------------------------------------------------- */
 
+/* How much of the @len bytes of @line is the event, and not its stack, which begins as that does. */
+static size_t len_of_event(const struct ubp_event *event, const char *line, size_t len)
+{
+	size_t n = ubp_event_stack(event, NULL, 0), at, behind, of_stack;
+
+	if (!n || !fs_line_time(line, len, &at, &behind))
+		return len;
+	of_stack = behind + strlen(": ") + strlen(STACK_HEAD) + n * FRAME_LINE;
+	return of_stack < len ? len - of_stack : len;
+}
+
 static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct fs_tracer *tracer = ctx;
 	const struct wanted *wanted =
 		ubp_event_probe(event) < 0 ? NULL : ubp_event_cookie(event);
-	size_t len;
+	size_t len, n;
 	const char *line = ubp_sink_event(tracer->sink, event, &len);
 
-	if (len)
-		tracer->ops.event(tracer->ops.ctx, wanted, event, line, len);
+	if (!len)
+		return 0;
+	n = len_of_event(event, line, len);
+	tracer->ops.event(tracer->ops.ctx, wanted, event, line, n);
+	if (n < len && wanted && wanted->with_stack)
+		tracer->ops.event(tracer->ops.ctx, wanted, event, line + n, len - n);
 	return 0;
 }
 
@@ -116,7 +139,7 @@ void fs_tracer_count(struct fs_tracer *tracer)
 
 /* --- a session -------------------------------------------------------------- */
 
-static int start(struct fs_tracer *tracer, struct ubp_err *err)
+static int start(struct fs_tracer *tracer, bool with_stacks, struct ubp_err *err)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
 	struct ubp_sink_options form = { .form = "text", .raw = true };
@@ -126,6 +149,11 @@ static int start(struct fs_tracer *tracer, struct ubp_err *err)
 	options.engine.apart = UBP_APART_NO;
 	options.warn = cli_warn;
 	options.clock = "mono";
+	if (with_stacks)
+		options.stack = UBP_STACK_FP;
+	options.frames = FRAMES;
+	options.stack_raw = true;
+	tracer->has_stacks = with_stacks;
 	tracer->generation++;
 	rc = ubp_session_new(&options, &tracer->session, err);
 	if (rc == 0)
@@ -279,6 +307,7 @@ static int keep(struct fs_tracer *tracer, struct wanted *has, struct wanted *wan
 	char *filter = has->filter;
 	int rc = 0;
 
+	has->with_stack = wanted->with_stack;
 	if (!is_same(filter, wanted->filter)) {
 		rc = be_patient(
 			ubp_probe_set_filter(tracer->session, has->number, wanted->filter, err),
@@ -320,9 +349,20 @@ static int change(struct fs_tracer *tracer, struct wanted_list *list, struct ubp
 	return rc;
 }
 
-int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, struct ubp_err *err)
+static bool wants_stacks(const struct wanted_list *list)
 {
-	bool had_some = tracer->list.n, was_there = false, is_wanted = list->n || tracer->is_kept;
+	for (size_t i = 0; i < list->n; i++)
+		if (list->items[i]->with_stack)
+			return true;
+	return false;
+}
+
+int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, bool may_restart,
+		  struct ubp_err *err)
+{
+	bool had_some = tracer->list.n, was_there = false,
+	     is_wanted = list->n || tracer->is_kept;
+	bool with_stacks = wants_stacks(list);
 	int rc = 0;
 
 	tracer->has_failed = false;
@@ -330,9 +370,15 @@ int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, struct ubp
 		stop(tracer);
 		return 0;
 	}
+	if (tracer->session && with_stacks != tracer->has_stacks) {
+		if (may_restart)
+			stop(tracer);
+		else if (with_stacks)
+			return ubp_fail(err, EBUSY, "there are triggers");
+	}
 	was_there = tracer->session;
 	if (!was_there)
-		rc = start(tracer, err);
+		rc = start(tracer, with_stacks, err);
 	if (rc == 0)
 		rc = change(tracer, list, err);
 	if (rc < 0 && !tracer->list.n && !(was_there && tracer->is_kept)) {

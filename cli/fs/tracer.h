@@ -21,6 +21,7 @@ struct wanted {
 	uint16_t instance; /* ... and whose it is */
 	char *definition;  /* for free() */
 	char *filter;      /* the same; NULL: none */
+	bool with_stack;   /* stacks of its hits are told, too */
 	/* The tracer's: */
 	size_t number; /* in its session */
 	uint64_t told; /* of its hits */
@@ -36,7 +37,7 @@ struct wanted_list {
 void wanted_free(struct wanted_list *list);
 
 struct fs_tracer_ops {
-	/* A hit, as a line. @wanted NULL: others were lost, which the line tells. */
+	/* A hit, as a line, or, behind that, its stack, as lines. @wanted NULL: others were lost, which the line tells. */
 	void (*event)(void *ctx, const struct wanted *wanted, const struct ubp_event *event,
 		      const char *line, size_t len);
 	/* So many more hits, before any filter. */
@@ -52,9 +53,11 @@ void fs_tracer_free(struct fs_tracer *tracer);
 /*
  * From now on these are traced, and no others: @list, whose items may become the tracer's. Those that are traced already stay as they are, but
  * for their filters, and no hit of theirs is lost. Times are of CLOCK_MONOTONIC.
+ * Where stacks are wanted that were not, all begins anew, or, if it may not, it is -EBUSY.
  * 0 or a negative errno: then all is as it was, or, if that can't be had any more, nothing is traced: fs_tracer_has_failed().
  */
-int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, struct ubp_err *err);
+int fs_tracer_set(struct fs_tracer *tracer, struct wanted_list *list, bool may_restart,
+		  struct ubp_err *err);
 /* A session is there whatever is traced, or not any more: from the next fs_tracer_set() on. */
 void fs_tracer_keep(struct fs_tracer *tracer, bool on);
 /* NULL: nothing is traced. */

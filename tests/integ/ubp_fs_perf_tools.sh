@@ -62,6 +62,12 @@ echo go | ./target you too > /dev/null
 end n=2
 cp out.txt filter.txt
 
+# With the stack of each hit: where it was hit, and main() that called it.
+begin -s "p:$PWD/target:greet n=%si:s32"
+echo go | ./target you > /dev/null
+end '=>'
+cp out.txt stack.txt
+
 mkfifo line
 ./target you < line > target.txt &
 target=$!
@@ -88,4 +94,7 @@ is plain.txt 'mine n=1 name="you"|mine n=2 name="too"|'
 is returns.txt 'greet sum=3|greet sum=6|'
 is filter.txt 'greet n=2|'
 is pid.txt 'greet n=1|'
+is stack.txt 'greet n=1|'
+at=$(sed -n 's/.*greet: (0x\([0-9a-f]*\)).*/\1/p' stack.txt)
+[ "$(grep -A1 ' <user stack trace>$' stack.txt | tail -n 1)" = " =>  <0000$at>" ] || { cat stack.txt; fail 'no stack behind the hit'; }
 is out.txt 'greet n=1|greet n=2|'
