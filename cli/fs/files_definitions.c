@@ -65,6 +65,8 @@ static ssize_t define(struct state *state, const struct file_write *w, bool is_a
 
 		rc = is_any ? run_any(state, line, len, &by, &err)
 			    : events_run(&state->events, line, len, &by, &err);
+		if (by.has_deleted)
+			state_clear_deleted(state, rc);
 		pos += len + 1;
 	}
 	if (rc < 0) {
@@ -72,8 +74,6 @@ static ssize_t define(struct state *state, const struct file_write *w, bool is_a
 		error_log_add(&state->instances[0]->errors, "trace_uprobe", &err);
 		(void)pthread_mutex_unlock(&state->lock);
 	}
-	if (by.has_deleted)
-		state_clear_deleted(state);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
 
@@ -97,7 +97,7 @@ static int delete_all(struct state *state, const struct file_at *at)
 	int rc = events_delete_all(&state->events, &by);
 
 	(void)at;
-	state_clear_deleted(state);
+	state_clear_deleted(state, rc);
 	return rc;
 }
 

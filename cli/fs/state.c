@@ -290,13 +290,13 @@ int state_trace(struct state *state, struct ubp_err *err)
 	return rc;
 }
 
-void state_clear_deleted(struct state *state)
+void state_clear_deleted(struct state *state, int rc)
 {
 	lock(state);
 	for (size_t i = 0; i < state->n_instances; i++) {
 		struct instance *instance = state->instances[i];
 
-		if (instance->has_lost_event)
+		if (instance->has_lost_event && rc != -EBUSY)
 			instance_clear(instance);
 		instance->has_lost_event = false;
 	}

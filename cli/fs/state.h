@@ -65,8 +65,11 @@ void state_sync(struct state *state);
  * the caller takes its change back.
  */
 int state_trace(struct state *state, struct ubp_err *err);
-/* An event that was enabled there is gone: what it gave goes, too. */
-void state_clear_deleted(struct state *state);
+/*
+ * Events were deleted, which gave @rc. Where one is gone that was enabled, what was traced goes, too; but not, as in the kernel, if another one that was to go
+ * is enabled (-EBUSY).
+ */
+void state_clear_deleted(struct state *state, int rc);
 /* No event is enabled any more there, and it is gone. */
 void state_remove_instance(struct state *state, uint16_t number);
 /* Is it enabled anywhere? */

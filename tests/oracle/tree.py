@@ -111,7 +111,7 @@ def mask(name, text):
     if name in ("/uprobe_events", "/dynamic_events", "/uprobe_profile"):
         return "\n".join(x for x in text.split("\n") if TOKEN in x)
     if name == "trace_options":
-        return "".join(x + "\n" for x in text.split("\n") if x in ("overwrite", "nooverwrite", "markers", "nomarkers"))
+        return "".join(x + "\n" for x in text.split("\n") if x.removeprefix("no") in ("overwrite", "markers", "userstacktrace"))
     return text
 
 
@@ -203,9 +203,9 @@ class Operations:
 
     def setting(self):
         rng = self.rng
-        file, text = rng.choice([(f, b) for f in ("tracing_on", "options/overwrite", "options/markers") for b in self.BOOLS] + [
+        file, text = rng.choice([(f, b) for f in ("tracing_on", "options/overwrite", "options/markers", "options/userstacktrace") for b in self.BOOLS] + [
             (f, x) for f, all_x in {
-                "buffer_size_kb": ["1", "64", "1410", "0", "x", "7\n", "8"], f"per_cpu/cpu{CPU}/buffer_size_kb": ["1410", "77", "0", "x"], "trace_options": ["overwrite", "nooverwrite", " nomarkers\n", "markers", "foo", "no", "nofoo"],
+                "buffer_size_kb": ["1", "64", "1410", "0", "x", "7\n", "8"], f"per_cpu/cpu{CPU}/buffer_size_kb": ["1410", "77", "0", "x"], "trace_options": ["overwrite", "nooverwrite", " nomarkers\n", "markers", "userstacktrace", "nouserstacktrace", "foo", "no", "nofoo"],
                 "set_event_pid": ["1", "x", "1 2\n", "-1", " ", "3 2 3"], "current_tracer": ["nop", " nop\n", "foo", "x"],
                 "trace_marker": ["hi", "hi\n", "two\nlines", "x" * 300], "trace_pipe": ["x"], "error_log": ["x"], "trace": ["x"],
                 "buffer_total_size_kb": ["1"], f"events/{self.group}/{self.EVENTS[0]}/id": ["1"], f"events/{self.group}/{self.EVENTS[0]}/format": ["1"]}.items() for x in all_x])
