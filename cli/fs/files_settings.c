@@ -85,8 +85,10 @@ static int set_option(struct state *state, struct instance *instance, struct wor
 		return rc;
 	ubp_err_reset(&err);
 	rc = state_trace(state, &err);
+	(void)pthread_mutex_lock(&state->lock);
 	if (rc < 0)
 		instance->options[OPTION_USERSTACKTRACE] = before;
+	(void)pthread_mutex_unlock(&state->lock);
 	return rc;
 }
 
