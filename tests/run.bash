@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # run.bash TEST... [--beside TEST...]... [--then TEST...]...
 # Run tests, one after the other, each in an empty folder of its own; those behind --beside at the
-# same time as those before it, those behind --then when all before them have ended. A test
+# same time as those before it, those behind --then when all before them have ended. Whoever has run its own
+# tests helps those beside with their last ones, so that no processor waits. A test
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
 # What a test prints is shown when it fails. It is then run once more, by itself, when all others have ended: one
 # that passes then is unsteady, which is told by name, and is no failure of the whole. Ends with "N passed, N failed".
@@ -53,20 +54,31 @@ one_test() {
 	esac
 	echo "$end $name" >> "$dir/ends"
 }
-# lane DIR TEST...
+# lane DIR TEST...: those that nobody else has begun.
 lane() {
 	local dir=$1 test
 	shift
-	for test; do one_test "$test" "$dir"; done
+	for test; do
+		mkdir "$tmp/begun/${test//\//:}" 2> /dev/null || continue
+		one_test "$test" "$dir"
+	done
+}
+# help_others DIR TEST...: the same, from the last one on.
+help_others() {
+	local dir=$1 test last=()
+	shift
+	for test; do last=("$test" "${last[@]}"); done
+	lane "$dir" "${last[@]}"
 }
 # The tests that were read so far: behind all others, or while the next are run. Job control lets
 # them have SIGINT, which is ignored by what is simply started with "&".
-tests=() n=0
+tests=() others=() n=0
+mkdir "$tmp/begun"
 # Who traces every process of a fixture must not meet those of another test: the ones beside have copies.
 own=
 own_fixtures() {
 	[ -d "${FIXTURES:-}" ] || return 0
-	own=$FIXTURES-beside
+	own=$FIXTURES-beside$n
 	rm -rf "$own" && cp -a "$FIXTURES" "$own"
 }
 begin() {
@@ -75,6 +87,7 @@ begin() {
 	mkdir "$tmp/$n"
 	if [ "$1" = beside ]; then
 		own_fixtures
+		others+=("${tests[@]}")
 		set -m
 		FIXTURES=${own:-} lane "$tmp/$n" "${tests[@]}" &
 		lanes+=($!)
@@ -84,16 +97,21 @@ begin() {
 	fi
 	tests=()
 }
+end_all() {
+	begin here
+	mkdir -p "$tmp/help$n"
+	help_others "$tmp/help$n" "${others[@]}"
+	wait
+	lanes=() others=()
+}
 for word; do
 	case $word in
 	--beside) begin beside ;;
-	--then) begin here; wait; lanes=() ;;
+	--then) end_all ;;
 	*) tests+=("$word") ;;
 	esac
 done
-begin here
-wait
-lanes=()
+end_all
 cat "$tmp"/*/ends > "$tmp/ends" 2> /dev/null
 cat "$tmp"/*/failed > "$tmp/failed" 2> /dev/null
 # Many that fail have a cause in common: they stay what they are.

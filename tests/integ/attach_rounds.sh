@@ -5,7 +5,7 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/server
-ROUNDS=${ROUNDS:-$(scaled 60)}
+ROUNDS=${ROUNDS:-$(often 60)}
 sizes() {
 	echo "mappings $(wc -l < "/proc/$PID/maps") of $(awk '/^VmSize/ { print $2 }' "/proc/$PID/status") kB," \
 	    "descriptors $(find "/proc/$PID/fd" -type l | wc -l)," \

@@ -50,7 +50,7 @@ done
 # Tracing ends while they are being born: they end well all the same.
 start fork_exec loop
 go
-for ((i = $(scaled 30); i > 0; i--)); do
+for ((i = $(often 30); i > 0; i--)); do
 	trace -n 20 -e "p:f/work $F:work who=$ARG1:s32" -e "r:f/ret $F:work"
 	trace_done
 	alive

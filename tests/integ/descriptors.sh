@@ -29,7 +29,7 @@ echo "not yours" | tee "$SHM/copy" > "$SHM/file"
 chmod 600 "$SHM/file"
 : > all.txt
 start "$START_AS_USER" "$FIX/descriptors" path "$SHM/file" 16
-attempts "$(scaled 12)"
+attempts "$(often 12)"
 go
 finish
 

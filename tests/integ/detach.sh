@@ -9,6 +9,7 @@ F=$FIXTURES/busy
 start busy "${BUSY:-3}"
 text_of "$PID" "$F" before
 signals=(INT TERM HUP QUIT INT INT)
+long || signals=(INT TERM HUP QUIT)
 ! slow || signals=(INT QUIT)
 for signal in "${signals[@]}"; do
 	trace -p "$PID" -e "p:busy/step $F:step $ARG1 s=+0($ARG2):string" -e "r:busy/step_ret $F:step"
@@ -28,7 +29,7 @@ case $LAST in "checksum right"*) ;; *) fail "busy says '$LAST'" ;; esac
 
 # In the middle of steps.
 start busy "${BUSY:-3}"
-for ((i = $(scaled 15); i > 0; i--)); do
+for ((i = $(often 15); i > 0; i--)); do
 	trace --mode step -p "$PID" -n 50 -e "p:busy/step $F:step"
 	trace_done
 	untraced "$PID"

@@ -24,6 +24,8 @@ without() {
 defs=(-e "p:t/tick $F:tick w=+0(%sp):x64 i=$ARG2:s32" -e "r:t/ret $F:tick")
 ways=(writing pwrite64 process_vm_readv process_vm_writev "process_vm_readv process_vm_writev"
 	"writing process_vm_readv process_vm_writev" landlock)
+# What is read and written for a jump is more than for a breakpoint, and all that a breakpoint needs.
+[ "$MODE" = auto ] || long || ways=(pwrite64 "writing process_vm_readv process_vm_writev" landlock)
 ! slow || ways=("pwrite64 process_vm_readv" "${ways[@]: -2}")
 cannot=
 for what in "${ways[@]}"; do

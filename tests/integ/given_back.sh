@@ -6,7 +6,7 @@
 . "${0%/*}/lib.bash"
 
 F=$FIXTURES/room
-ROUNDS=${ROUNDS:-$(scaled 25)}
+ROUNDS=${ROUNDS:-$(often 25)}
 defs=(-e "p:r/step $F:step i=$ARG1:s64" -e "r:r/ret $F:step \$retval:s64")
 
 ask() { # ask LINE [ANSWER]

@@ -7,7 +7,7 @@
 type -P go > /dev/null || skip "no Go compiler"
 
 cp "$UBP_SRC/fixtures/go_static.go" prog.go || fail "cp"
-export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
+export GOCACHE=$UBP_BUILD/go-cache GOFLAGS=-mod=mod HOME=$PWD
 command go build -o prog prog.go || fail "cannot build"
 "$UPROBE" -o out.txt -e 'p:g/add ./prog:main.add a=%ax b=%bx' -- ./prog > stdout.txt 2> err.txt ||
 	fail "ended with $?"

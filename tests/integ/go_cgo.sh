@@ -8,7 +8,7 @@ have go
 have gcc
 
 cp -r "$UBP_SRC/fixtures/go_cgo" cgo || fail "cp"
-export GOCACHE=$PWD/cache GO111MODULE=off HOME=$PWD CGO_ENABLED=1
+export GOCACHE=$UBP_BUILD/go-cache GO111MODULE=off HOME=$PWD CGO_ENABLED=1
 (cd cgo && command go build -o ../prog) > build.txt 2>&1 || fail "cannot build: $(tail -n 3 build.txt)"
 
 C=()

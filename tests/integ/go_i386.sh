@@ -44,7 +44,7 @@ func main() {
 	}
 }
 GO
-export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
+export GOCACHE=$UBP_BUILD/go-cache GOFLAGS=-mod=mod HOME=$PWD
 GOARCH=386 command go build -o prog prog.go || fail "cannot build"
 ./prog < /dev/null > said.txt || skip "this kernel runs no 32-bit programs"
 

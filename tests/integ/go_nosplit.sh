@@ -8,7 +8,7 @@ have go
 have python3
 
 cp -r "$UBP_SRC/fixtures/go_nosplit" nosplit || fail "cp"
-export GOCACHE=$PWD/cache GO111MODULE=off HOME=$PWD
+export GOCACHE=$UBP_BUILD/go-cache GO111MODULE=off HOME=$PWD
 (cd nosplit && command go build -o ../prog) || fail "cannot build"
 OURS=(main.sum.abi0 main.product main.get main.plus.abi0 main.keepsFlags.abi0 main.below.abi0)
 THEIRS=(runtime.cmpstring cmpbody runtime.strhash aeshashbody runtime.memmove runtime.typedmemmove indexbytebody runtime.memclrNoHeapPointers)
@@ -73,7 +73,9 @@ done
 [ "$(cat stdout.txt)" = "bad 0" ] || fail "all: it says '$(cat stdout.txt)'"
 
 # One that is loaded anywhere has other places that punned jumps lead to.
-if (cd nosplit && command go build -buildmode=pie -o ../prog-pie) > pie.txt 2>&1; then
+if ! long; then
+	echo "PIE: in the long form (UBP_ALL=1)"
+elif (cd nosplit && command go build -buildmode=pie -o ../prog-pie) > pie.txt 2>&1; then
 	"$UPROBE" --stats -o /dev/null -e 'p:all/p ./prog-pie:*' -e 'r:all/r ./prog-pie:*' -- ./prog-pie > stdout.txt 2> err.txt || fail "pie: ended with $?: $(tail -n 3 err.txt)"
 	[ "$(cat stdout.txt)" = "bad 0" ] || fail "pie: it says '$(cat stdout.txt)'"
 else
@@ -92,7 +94,7 @@ DEFS+=(-e 'r:t/ret ./prog:cmpbody r=%ax' -e 'r:t/product_r ./prog:main.product r
 DEFS+=(-e 'r:t/moved ./prog:runtime.memmove' -e 'r:t/cleared ./prog:runtime.memclrNoHeapPointers')
 # A function of one ret.
 DEFS+=(-e 'p:t/barrier ./prog:runtime.publicationBarrier.abi0' -e 'r:t/barrier_r ./prog:runtime.publicationBarrier.abi0')
-rounds=$(scaled 3)
+rounds=$(often 3)
 for ((i = 0; i < rounds; i++)); do
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 	for name in sum product get strhash memmove cmpbody ret moved barrier barrier_r; do wait_for events.txt " $name: "; done

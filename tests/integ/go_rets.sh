@@ -8,7 +8,7 @@ have go
 have objdump
 
 cp "$UBP_SRC/fixtures/go_rets.go" rets.go || fail "cp"
-export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
+export GOCACHE=$UBP_BUILD/go-cache GOFLAGS=-mod=mod HOME=$PWD
 command go build -o rets rets.go || fail "cannot build"
 FUNCTIONS=(small large text throws catches walks work deep)
 
@@ -96,7 +96,7 @@ fi
 # --- under load: ubp comes and goes, and is killed; goroutines are preempted everywhere
 start "$PWD/rets" load
 by 'r=$retval:s64'
-rounds=$(scaled 6)
+rounds=$(often 6)
 for ((i = 0; i < rounds; i++)); do
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"
 	wait_for events.txt ' deep: '

@@ -9,7 +9,7 @@ F=$FIXTURES/go_static
 if [ ! -x "$F" ]; then
 	have go
 	F=$PWD/prog
-	GOCACHE=$PWD/cache HOME=$PWD CGO_ENABLED=0 command go build -o "$F" "$UBP_SRC/fixtures/go_static.go" || fail "cannot build"
+	GOCACHE=$UBP_BUILD/go-cache HOME=$PWD CGO_ENABLED=0 command go build -o "$F" "$UBP_SRC/fixtures/go_static.go" || fail "cannot build"
 fi
 "$UPROBE" --stats --lossless -o out.txt -e "p:g/add $F:main.add" -e "r:g/ret $F:main.add r=\$retval:s64" -- "$F" \
 	> stdout.txt 2> err.txt || fail "ended with $?"

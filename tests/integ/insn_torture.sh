@@ -92,9 +92,9 @@ for mode in auto trap step; do
 	calls_right "all at once, $mode"
 	[ $mode = auto ] && sort hits.txt > all_hits.txt
 	both_same "all at once, $mode"
-	# A step is the same whatever is beside it.
+	# A breakpoint, and a step, is the same whatever is beside it.
 	firsts="0 1 2 3 4 5"
-	[ $mode != step ] || [ -n "${UBP_ALL:-}" ] || firsts="0 1"
+	[ $mode = auto ] || long || firsts="0 1"
 	for n in $firsts; do
 		grep -E "^p:t/\w+__$n " all > part
 		run "instructions $n, $mode" part --mode $mode
@@ -128,7 +128,7 @@ done
 
 # One by one.
 total=$(wc -l < all)
-every=$((total / 30 + 1))
+every=$((total / 10 + 1))
 [ -z "${UBP_ALL:-}" ] || every=1
 awk -v e=$every -v s="${UBP_SEED:-1}" 'NR % e == s % e' all > one_by_one
 ROUNDS=1

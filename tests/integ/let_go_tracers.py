@@ -2,7 +2,8 @@
 # Copyright the ubp authors
 """Others trace a process that uprobe has let go of, while two of its threads are recorded at full rate: gdb with breakpoints on the
 probed function and at each of its first instructions, by steps through the jump and the detour, with a watchpoint and calls of its own;
-strace, gcore, the kernel's uprobe, a core dump, a kill. Each hit is recorded, and the program goes on as if nobody were there."""
+strace, gcore, the kernel's uprobe, a core dump, a kill. Each hit is recorded, and the program goes on as if nobody were there. UBP_ALL=1:
+all this with programs of each build."""
 
 import os
 import re
@@ -21,7 +22,12 @@ EACH = 8192
 # How it is compiled, and whether all of its places can be let go of.
 BUILDS = {"debug": ("-g", "-O0"), "plain": ("-O0",), "low": ("-g", "-O0", "-no-pie"), "optimised": ("-g", "-O2"),
           "punned": ("-g", "-O0", "-DPUNNED"), "pads": ("-g", "-O0", "-fcf-protection=branch")}
-
+ALL = bool(os.environ.get("UBP_ALL"))
+# Else: jumps of both kinds, and one behind a landing pad; with lines of a program as it is debugged, and as it is used.
+AT_EACH, BY_LINES, SESSIONS = ("debug", "punned", "pads"), ("debug", "optimised"), ("debug",)
+ONE_BY_ONE = ("debug", "punned") if ALL else ("punned",)
+if ALL:
+    AT_EACH, BY_LINES, SESSIONS = tuple(BUILDS), tuple(name for name in BUILDS if name != "punned"), ("debug", "optimised")
 
 BEGUN = time.monotonic()
 
@@ -101,7 +107,7 @@ def at_each_instruction(name):
     if (name == "punned") != ("are a part" in explained):
         fail(f"{name}: {explained}")
     places = [f"break *((char *)called + {at})" for at in instructions(target, 6)]
-    for n, place in enumerate(places if name in ("debug", "punned") else []):
+    for n, place in enumerate(places if name in ONE_BY_ONE else []):
         says(target.gdb(place, "ignore 1 1000000", *TICKS), r"hit .*tick|tick \(")
         if n == 0 and not target.is_alone():
             fail("somebody traces it")
@@ -306,11 +312,11 @@ def first_of_namespace():
 if not shutil.which("gdb") or not shutil.which("gcc"):
     print("skipped: needs gdb and gcc")
     sys.exit(77)
-for build_name in BUILDS:
+for build_name in AT_EACH:
     at_each_instruction(build_name)
-    if build_name != "punned":
-        by_lines(build_name)
-for build_name in ("debug", "optimised"):
+for build_name in BY_LINES:
+    by_lines(build_name)
+for build_name in SESSIONS:
     session(build_name)
 killed()
 strace()

@@ -24,6 +24,10 @@ ARG1=${ARGS[0]} ARG2=${ARGS[1]} ARG3=${ARGS[2]} ARG4=${ARGS[3]} ARG5=${ARGS[4]} 
 scaled() { echo $((($1 - 1) / ${UBP_SLOWER:-1} + 1)); }
 # slow: whether it is, and some of what is alike will do.
 slow() { [ "${UBP_SLOWER:-1}" != 1 ]; }
+# long: UBP_ALL=1 wants all of what is alike (make check-long), where some of it will do each day.
+long() { [ -n "${UBP_ALL:-}" ]; }
+# often N: how often something is done again that can go wrong at any moment: N times in the long form, else half as often.
+often() { long && scaled "$1" || scaled $((($1 + 1) / 2)); }
 
 fail() {
 	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }

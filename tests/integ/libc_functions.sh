@@ -82,7 +82,7 @@ refused 'keeps its return address' -e 'r:r/x ./libc.so.6:_setjmp' -- $P -c ''
 cat defs_hit returns > both
 run both "all that are hit, entry and return"
 
-every=$((n / 25 + 1))
+every=$((n / 8 + 1))
 [ -z "${UBP_ALL:-}" ] || every=1
 awk -v e=$every -v s="${UBP_SEED:-1}" 'NR % e == s % e' both > one_by_one
 while read -r def; do

@@ -21,7 +21,7 @@ WAIT = int(os.environ.get("TIMEOUT", "60"))
 SLOWER = int(os.environ.get("UBP_SLOWER", "1"))
 N = 20000
 ALL = f"p:{TARGET}:f[12]????"
-KILLS = 12 // SLOWER or 1
+KILLS = (12 if os.environ.get("UBP_ALL") else 6) // SLOWER or 1
 CHILDREN = 60
 
 

@@ -104,7 +104,7 @@ if [ "$(id -u)" = 0 ] && [ -w $T/uprobe_events ]; then
 fi
 
 # --- signals come that unwind; ubp comes and goes, and is killed
-rounds=$(scaled 6)
+rounds=$(often 6)
 for ((i = 0; i < rounds; i++)); do
 	NAME=f$i start "$F" 0 1 signals
 	trace --stats -o events.txt "${DEFS[@]}" -p "$PID"

@@ -17,8 +17,8 @@ from ptrace import ptrace  # noqa: E402
 
 SINGLESTEP, GETREGS, ATTACH, DETACH = 9, 12, 16, 17
 RIP, RSP = 16, 19  # of struct user_regs_struct
-EVERY = int(os.environ.get("EVERY", "16"))  # instruction that is not near a call
-NEAR = 4
+EVERY = int(os.environ.get("EVERY", "16" if os.environ.get("UBP_ALL") else "32"))  # instruction that is not near a call
+NEAR = 4 if os.environ.get("UBP_ALL") else 2
 DEFS = ("-e", f"p:{FIXTURES}/let_go:called a=%di:s32", "-e", f"r:{FIXTURES}/let_go:called $retval:s32")
 
 

@@ -87,7 +87,7 @@ grep -q ' c/two hits=500 passed=500 lost=0 ' err.txt || fail "$(cat err.txt)"
 in_order
 
 # What rings have waits for the records of a stop that take their time: here they wait for room.
-for ((i = $(scaled 100); i > 0; i--)); do
+for ((i = $(often 100); i > 0; i--)); do
 	printf 'p:b/step%d %s:step x=@0x10' $i "$FIXTURES/busy"
 	printf ' a%d=+0(%%sp):u8[64]' {1..8}
 	echo

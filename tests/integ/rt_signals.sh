@@ -6,7 +6,7 @@
 . "${0%/*}/lib.bash"
 in_modes auto trap
 
-F=$FIXTURES/rt_signals rounds=${ROUNDS:-$(scaled 20)}
+F=$FIXTURES/rt_signals rounds=${ROUNDS:-$(often 20)}
 rounds() {
 	local i
 	for ((i = 0; i < $1; i++)); do

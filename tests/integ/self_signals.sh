@@ -7,12 +7,12 @@
 F=$FIXTURES/self_signals
 for way in default caught ignored blocked opened masked; do
 	start self_signals $way
-	for ((i = $(scaled 12); i > 0; i--)); do
+	for ((i = $(often 12); i > 0; i--)); do
 		trace -p "$PID" -e "p:s/work $F:work i=$ARG1"
 		wait_for out.txt ' work: '
 		trace_stop
 	done
-	for ((i = $(scaled 12); i > 0; i--)); do
+	for ((i = $(often 12); i > 0; i--)); do
 		timeout -s KILL "0.0$((1 + RANDOM % 6))$((RANDOM % 10))" "$UPROBE" -o /dev/null -p "$PID" -e "p:s/work $F:work i=$ARG1" 2> /dev/null
 		alive
 	done

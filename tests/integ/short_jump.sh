@@ -98,7 +98,7 @@ finish
 
 # 3. Under load, by threads and timers: many times, by sessions that end and such that are killed.
 start "$F" 3
-for i in $(seq "$(scaled 12)"); do
+for i in $(seq "$(often 12)"); do
 	planted
 	trace_stop
 	clean

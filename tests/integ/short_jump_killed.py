@@ -19,7 +19,7 @@ KIND = os.environ.get("KIND")
 NAME = {"punned": "pun_jump", "run_up": "go_epilogue", "ret_fill": "ret_fill"}.get(KIND, "short_jump")
 UPROBE, TARGET = os.environ["UPROBE"], os.path.join(os.environ["FIXTURES"], NAME)
 WAIT = int(os.environ.get("TIMEOUT", "60"))
-STEP = 23 if os.environ.get("UBP_SLOWER", "1") == "1" else 97
+STEP = 97 if os.environ.get("UBP_SLOWER", "1") != "1" else 23 if os.environ.get("UBP_ALL") else 53
 MOST = 4000
 PROBES = [f"p:s/{f} {TARGET}:{f}" for f in ("copied", "one", "two")]
 if KIND == "run_up":

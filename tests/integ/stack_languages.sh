@@ -75,7 +75,7 @@ func main() {
 	}
 }
 GO
-export GOCACHE=$PWD/cache GOFLAGS=-mod=mod HOME=$PWD
+export GOCACHE=$UBP_BUILD/go-cache GOFLAGS=-mod=mod HOME=$PWD
 if type -P go > /dev/null && command go build -o go prog.go 2> build.err &&
    command go build -ldflags '-s -w' -o go.stripped prog.go; then
 	# Go tells of its frames in .debug_frame alone, which is not mapped: libunwind would guess.

@@ -19,7 +19,7 @@ FIXTURES = os.environ["FIXTURES"]
 PROBES = os.path.join(FIXTURES, "usdt") + ":sema:*"
 WAIT = int(os.environ.get("TIMEOUT", "60"))
 # At most, of each phase; they are spread over all there are.
-STEPS = 120 // int(os.environ.get("UBP_SLOWER", "1"))
+STEPS = (120 if os.environ.get("UBP_ALL") else 50) // int(os.environ.get("UBP_SLOWER", "1"))
 # Without a target that is hit often, all ways of probing raise semaphores alike.
 MODE = "trap"
 

@@ -335,7 +335,7 @@ if __name__ == "__main__":
     run(oracle.fixture("beside"), 2, "pr" if os.uname().machine == "aarch64" else "prs")
     if "alone" in oracle.MODES:
         together.Ubp.lets_go = True
-        run(oracle.fixture("beside"), 1, "prs")
+        run(oracle.fixture("beside"), 1, "prs" if os.environ.get("UBP_ALL") else "p")
         together.Ubp.lets_go = False
     Ubp.options = ["--mode", "trap", "--beside-kernel"]
     run(oracle.fixture("beside"), 1, "pr")

@@ -14,9 +14,9 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "lib
 import torture  # noqa: E402
 from torture import UPROBE, Row  # noqa: E402
 
-SHORT = ("test_list", "test_dict", "test_struct", "test_generators", "test_thread", "test_fork1")
-FULL = SHORT + ("test_re", "test_json", "test_exceptions", "test_gc", "test_threading",
-                "test_subprocess", "test_signal", "test_faulthandler", "test_queue",
+SHORT = ("test_generators", "test_fork1")
+FULL = SHORT + ("test_list", "test_dict", "test_struct", "test_thread", "test_re", "test_json",
+                "test_exceptions", "test_gc", "test_threading", "test_subprocess", "test_signal", "test_faulthandler", "test_queue",
                 "test_unicode", "test_asyncio.test_events")
 HANGS = ("test_4_daemon_threads",)  # at times, alone too
 LIMIT = 600  # s for one run

@@ -64,7 +64,7 @@ def go():
     if not shutil.which("go"):
         return None
     exe = os.path.abspath("work_go")
-    env = dict(os.environ, GOCACHE=os.path.abspath("gocache"), HOME=os.getcwd(), GOFLAGS="-mod=mod")
+    env = dict(os.environ, GOCACHE=os.path.join(torture.BUILD, "go-cache"), HOME=os.getcwd(), GOFLAGS="-mod=mod")
     if not os.path.exists(exe):
         subprocess.run(["go", "build", "-o", exe, f"{PROGRAMS}/work.go"], check=True, env=env)
     return [exe], [f"p:s/add {exe}:main.add", f"p:s/grow {exe}:main.grow",
