@@ -16,6 +16,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/area.h"
 #include "engine/plant/guard_state.h"
+#include "engine/plant/spare.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -298,8 +299,7 @@ void site_bury(struct plant_space *ps, struct site *site)
 	site->is_patched = false;
 	/* Who was in its detour came from code that is gone: the block is free. */
 	if (site->jump && !site->jump->is_watch)
-		(void)jump_keep_block(ps, site->vaddr, site->jump->copy - UBP_SLOT_SIZE,
-				      SIZE_MAX);
+		spare_add_jump(ps, site->jump);
 	jump_free_all(site);
 	jump_forget_hop(ps, site);
 	site->no_jump = NULL;
