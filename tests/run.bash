@@ -7,7 +7,8 @@
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
 # What a test prints is shown when it fails. It is then run once more, by itself, when all others have ended: one
 # that passes then is unsteady, which is told by name, and is no failure of the whole. Ends with "N passed, N failed".
-# A script may ask for more time than others by "# test-seconds: N" near its top.
+# A script may ask for more time than others by "# test-seconds: N" near its top, and by "# test-mounts" that what it mounts is seen by
+# nobody else: programs that see a file system in user space are traced with more care.
 set -u
 tmp=$(mktemp -d) || exit 1
 lanes=()
@@ -20,6 +21,9 @@ seconds_of() {
 	[ "${TEST_TIMEOUT:-600}" -ge "${asked:-0}" ] || { echo "$asked"; return; }
 	echo "${TEST_TIMEOUT:-600}"
 }
+mounts() {
+	case $1 in *.sh | *.py) sed -n '1,12p' "$1" | grep -qx '# test-mounts' && unshare -m true 2> /dev/null ;; *) false ;; esac
+}
 # one_test TEST DIR: for DIR/ends a word and the name, for people a line or more.
 one_test() {
 	local test=$1 dir=$2 name path cmd start=$SECONDS rc took end cpu TIMEFORMAT='%U + %S'
@@ -30,6 +34,7 @@ one_test() {
 	*.py) cmd=(python3 "$path") ;;
 	*) cmd=("$path") ;;
 	esac
+	! mounts "$path" || cmd=(unshare -m "${cmd[@]}")
 	rm -rf "$dir/w"; mkdir -p "$dir/w"
 	{
 		time {

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# test-mounts
 # ubp-fs from its mount to its end, as scripts use the kernel's tree: definitions, events that are waited for, several readers, a shell that
 # traces itself, instances. Killed, it leaves the target as it was and a mount that says so, and starts anew on it.
 . "${0%/*}/lib.bash"

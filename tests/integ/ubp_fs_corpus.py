@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
+# test-mounts
 """Rows of the corpus of triggers (tests/corpus/triggers.jsonl: what a kernel with histograms answered) by way of the files that ubp-fs serves: each
 text is written to "trigger", "synthetic_events", "enable" or "filter", and errno, the entries of error_log and what files read then are compared, at last
 trigger, hist, enable, tracing_on, trace, snapshot and dynamic_events. Each row has a tree of its own, as it had when it was recorded.

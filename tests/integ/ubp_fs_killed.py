@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
+# test-mounts
 """ubp-fs is killed at any moment while events of a busy program come and go: each time the folder answers ENOTCONN, the program runs on and calculates right,
 and a new ubp-fs serves the same folder, with the same program's hits."""
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
+# test-mounts
 """ubp-fs: while events are enabled, filtered, disabled and deleted, no hit of another event that stays enabled is missing, and each is there once."""
 
 import os

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
+# test-mounts
 """Random operations, performed on the kernel's tracing tree and on that of ubp-fs: each has the same errno, and all files that it
 touches read the same behind it. What is masked are ids, times, CPUs, process ids and flags.
 

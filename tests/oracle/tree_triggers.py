@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
+# test-mounts
 """The files "trigger" and "enable" of the kernel's tree and of ubp-fs's: the same texts are written to both, the same program runs, and errno, what
 files say and what was traced are compared. Histograms, which not every
 kernel has, are the subject of tests/integ/ubp_fs_corpus.py."""
