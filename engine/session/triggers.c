@@ -19,14 +19,12 @@
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/session/apart.h"
-#include "engine/session/counting.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/triggers_priv.h"
 #include "engine/sink/buf.h"
 #include "engine/spec/probe.h"
-#include "engine/tally/tally.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
@@ -354,7 +352,7 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 }
 
 /* Why triggers_of() has returned NULL. */
-static int no_triggers(const struct ubp_session *s, struct ubp_err *err)
+int triggers_none(const struct ubp_session *s, struct ubp_err *err)
 {
 	return s->tracing.apart ? apart_refuse("triggers", err) : ubp_fail(err, ENOMEM, "out of memory");
 }
@@ -367,7 +365,7 @@ int triggers_find_or_fail(struct ubp_session *s, const char *name,
 
 	ubp_err_reset(err);
 	if (!triggers)
-		return no_triggers(s, err);
+		return triggers_none(s, err);
 	if (triggers->is_settled)
 		return ubp_fail(err, EBUSY, "triggers are settled");
 	rc = triggers_know(triggers, name);
@@ -483,7 +481,7 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 
 	ubp_err_reset(err);
 	if (!triggers)
-		return no_triggers(s, err);
+		return triggers_none(s, err);
 	drop_made(triggers);
 	before = triggers->n_logged = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));
@@ -501,107 +499,4 @@ int ubp_synthetic_clear(struct ubp_session *s, struct ubp_err *err)
 	if (synth_truncate(triggers->set) == 0)
 		return 0;
 	return ubp_fail(err, EBUSY, "one of the synthetic events is in use");
-}
-
-/* --- what is counted in place of handed in ------------------------------------------------ */
-
-/* NULL: a plan does all that is asked of its hits. */
-static const char *why_no_plan(const struct session_triggers *triggers,
-			       const struct trigger_event *event, struct tally_plan *ret_plan,
-			       const struct filter **ret_filter)
-{
-	const struct ubp_session *s = triggers->session;
-
-	if (!triggers->is_settled)
-		return "nothing is settled";
-	if (s->out.tally)
-		return "all hits are counted in another way";
-	if (s->opt.once)
-		return "each probe has one event";
-	if (s->opt.limits.max_rate || s->opt.limits.max_overhead)
-		return "it is watched what probes cost";
-	return trigger_plan(event, ret_plan, ret_filter);
-}
-
-static struct trigger_event *event_of_probe(const struct session_triggers *triggers, size_t i)
-{
-	const struct spec_probe *spec = definitions_spec(triggers->session->defined, i);
-
-	return trigger_set_find(triggers->set, spec->group, spec->event);
-}
-
-/* Its event's table, made with the first of its probes. 0 or -ENOMEM. */
-static int table_of(struct session_triggers *triggers, const struct trigger_event *event,
-		    struct tally_plan *plan)
-{
-	void **place = map_place(&triggers->counted, (uintptr_t)event);
-	int rc;
-
-	if (!place)
-		return -ENOMEM;
-	if (!*place) {
-		rc = counting_add(triggers->session, plan, 0, &plan->table);
-		if (rc < 0)
-			return rc;
-		*place = (void *)(uintptr_t)(plan->table + 1);
-	}
-	plan->table = (uint32_t)(uintptr_t)*place - 1;
-	return 0;
-}
-
-/* One that does not count hands in its hits: both are in the histogram. */
-static int count_probe(struct session_triggers *triggers, size_t i)
-{
-	struct trigger_event *event = event_of_probe(triggers, i);
-	const struct filter *filter;
-	struct tally_plan plan;
-	int rc;
-
-	if (!trigger_has_hist(event) || why_no_plan(triggers, event, &plan, &filter) ||
-	    spec_probe_differing_arg(event->probe,
-				     definitions_spec(triggers->session->defined, i)))
-		return 0;
-	rc = table_of(triggers, event, &plan);
-	if (rc == 0)
-		rc = counting_set(triggers->session, i, &plan, filter);
-	return rc == -E2BIG ? 0 : rc;
-}
-
-int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
-{
-	int rc = session_check_new(s, err);
-	struct session_triggers *triggers;
-
-	if (rc < 0)
-		return rc;
-	triggers = triggers_of(s);
-	if (!triggers)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	if (triggers->is_settled)
-		return 0;
-	triggers->is_settled = true;
-	for (size_t i = 0; i < triggers->n_defined && rc == 0; i++)
-		rc = count_probe(triggers, i);
-	return rc < 0 ? ubp_fail(err, -rc, "out of memory") : 0;
-}
-
-const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
-{
-	struct session_triggers *triggers = triggers_of(s);
-	struct trigger_event *event = triggers ? event_of_probe(triggers, i) : NULL;
-	const struct filter *filter;
-	struct tally_plan plan;
-	const char *why, *how;
-
-	if (!event || !trigger_has_hist(event))
-		return NULL;
-	sink_buf_free(&triggers->text);
-	how = s->out.tally ? NULL : counting_explain(s, i);
-	why = how ? NULL : why_no_plan(triggers, event, &plan, &filter);
-	if (how)
-		sink_buf_printf(&triggers->text, "histogram: %s", how);
-	else
-		sink_buf_printf(&triggers->text, "histogram: made of records: %s",
-				why ? why : "its event's places have other arguments");
-	return triggers->text.data;
 }

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# test-mounts
 # perf-tools' script "uprobe", unmodified, on the tree of ubp-fs, which is bound over the kernel's in a mount namespace of its own: the definition's
 # format, entries and returns, filters, a process, a thread, for a time and until it is interrupted.
 . "${0%/*}/lib.bash"

@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
+# test-mounts
 # The kernel's own tests of its tracing tree, unmodified, on the tree of ubp-fs, which is bound over the kernel's in a mount namespace of its own: those
 # that need nothing but what ubp-fs has. Each is to pass, in the tree and, where it is for these, in a folder of instances/.
 # test-seconds: 120
