@@ -22,6 +22,7 @@ SLOWER = int(os.environ.get("UBP_SLOWER", "1"))
 N = 20000
 ALL = f"p:{TARGET}:f[12]????"
 KILLS = (12 if os.environ.get("UBP_ALL") else 6) // SLOWER or 1
+FAILS = 12 // SLOWER or 1
 CHILDREN = 60
 
 
@@ -133,13 +134,13 @@ def killed(target):
 def failed(target, n):
     """Something cannot be written for a while, of @n calls: nothing stays of the pieces before."""
     failat, n_failed = FailAt(), 0
-    for i in range(KILLS):
-        failat.arm(FailAt.ATTACH, 1 + i * n // KILLS, ["poke"], times=20)
+    for i in range(FAILS):
+        failat.arm(FailAt.ATTACH, 1 + i * n // FAILS, ["poke"], times=20)
         p, is_ready = start(target, "--mode", "trap", "-o", "/dev/null", env=failat.env)
         if is_ready:
             p.terminate()
         err = p.communicate(timeout=WAIT)[1]
-        what = f"write {1 + i * n // KILLS} failed"
+        what = f"write {1 + i * n // FAILS} failed"
         if p.returncode not in ((0, 1) if is_ready else (1,)) or not err:
             sys.exit(f"{what}: it ended with {p.returncode}: {err[-2000:]}")
         n_failed += not is_ready
@@ -159,7 +160,7 @@ def main():
     n = killed(target)
     n_failed = failed(target, n)
     target.end()
-    print(f"{traced} children traced, killed before {KILLS} of {n} calls, {n_failed} times refused")
+    print(f"{traced} children traced, killed before {KILLS} of {n} calls, {n_failed} of {FAILS} times refused")
     return 0 if traced and n_failed else 1
 
 
