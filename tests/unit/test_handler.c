@@ -762,9 +762,23 @@ static enum ubp_verdict try_all(void *cookie, struct ubp_hit *hit)
 	return (enum ubp_verdict)77;
 }
 
+/* Behind the first instruction there is no function to leave out, and no argument. */
+static void not_behind_its_first(void)
+{
+#ifdef __x86_64__
+	struct refused inside = { 0 };
+	size_t number = add("p:inside", PUSH, "+1", try_all, &inside, true);
+
+	(void)call(PUSH, 50, 8);
+	assert_int_equal(inside.skip, -EINVAL);
+	assert_int_equal(inside.set_arg, -EINVAL);
+	is_well(ubp_probes_remove(session, &number, 1, &err));
+#endif
+}
+
 static void refusals(void **state)
 {
-	struct refused looks = { 0 }, changes = { 0 }, inside = { 0 }, back = { 0 };
+	struct refused looks = { 0 }, changes = { 0 }, back = { 0 };
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	const char *one = "p bash:main";
 	size_t number;
@@ -794,14 +808,8 @@ static void refusals(void **state)
 	assert_int_equal(changes.unknown, -EINVAL);
 	assert_int_equal(changes.set_result, -EINVAL);
 	is_well(ubp_probes_remove(session, &number, 1, &err));
-#ifdef __x86_64__
-	/* Behind the first instruction there is no function to leave out, and no argument; nor at a return. */
-	number = add("p:inside", PUSH, "+1", try_all, &inside, true);
-	(void)call(PUSH, 50, 8);
-	assert_int_equal(inside.skip, -EINVAL);
-	assert_int_equal(inside.set_arg, -EINVAL);
-	is_well(ubp_probes_remove(session, &number, 1, &err));
-#endif
+	not_behind_its_first();
+	/* Nor at a return. */
 	number = add("r:back", PUSH, "", try_all, &back, true);
 	(void)call(PUSH, 50, 8);
 	assert_int_equal(back.skip, -EINVAL);
