@@ -82,7 +82,7 @@ enum ubp_type {
 	UBP_FLOAT,    /* .as.f */
 	UBP_CHAR,     /* .as.u: one byte */
 	UBP_STRING,   /* .as.s */
-	UBP_FAULT,    /* a string whose memory could not be read */
+	UBP_FAULT, /* a string, or behind ubp_tell_faults() a number, whose memory could not be read */
 };
 
 struct ubp_value {
@@ -101,10 +101,17 @@ struct ubp_value {
 
 /*
  * The value of argument @i, of an array its element @element (from 0; of what is no array 0). False: there is none such. Numbers whose memory
- * could not be read are 0, as in the kernel's records; bytes of a number that could be read are kept.
+ * could not be read are 0, as in the kernel's records; bytes of a number that could be read are kept. Behind ubp_tell_faults() their .type is
+ * UBP_FAULT, .as is the same. A $stackN beyond the stack is 0 all the same.
  */
 bool ubp_event_arg(const struct ubp_event *event, size_t i, size_t element,
 		   struct ubp_value *ret_value);
+
+/*
+ * Numbers whose memory could not be read are to be told from those that are 0: before the first definition is added. A record takes a byte more for each
+ * argument that memory is read for, an array 4, and may be too long a little earlier. Texts stay as the kernel's: 0.
+ */
+void ubp_tell_faults(struct ubp_session *session);
 
 /* Return addresses of its stack, innermost first: up to @most of them to @ret_addr. Returns how many it has. */
 size_t ubp_event_stack(const struct ubp_event *event, uint64_t *ret_addr, size_t most);

@@ -141,11 +141,13 @@ static void plain_source(struct gen *g, const struct fetch_op *op, int to)
 		a64_imm(e, to, 0);
 }
 
-/* acc = word at acc + imm */
+/* acc = word at acc + imm, or .size bytes there */
 static void deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
-	make_check(g, (int64_t)imm, 8, detour_cell(g->probe, op));
-	make_load(g, OP_LDR64, R_ACC, MEM(R_ADDRESS, 0));
+	unsigned n = op->size ? op->size : 8;
+
+	make_check(g, (int64_t)imm, n, detour_cell(g->probe, op));
+	make_load(g, load_op(n), R_ACC, MEM(R_ADDRESS, 0));
 }
 
 static void source(struct gen *g, const struct fetch_op *op)

@@ -144,13 +144,14 @@ static void check(struct gen *g, const struct fetch_op *op, int32_t disp, uint32
 	}
 }
 
-/* acc = word at acc + imm */
+/* acc = word at acc + imm, or .size bytes there */
 void x86_deref(struct gen *g, const struct fetch_op *op, uint64_t imm)
 {
+	uint32_t word = (uint32_t)x86_word(g), n = op->size ? op->size : word;
 	int32_t disp = x86_disp(g, imm);
 
-	check(g, op, disp, (uint32_t)x86_word(g));
-	x86_load(g, OP_LOAD | OP_W, X86_ACC, MEM(X86_ACC, disp));
+	check(g, op, disp, n);
+	x86_load(g, n < word ? x86_load_op(n) : OP_LOAD | OP_W, X86_ACC, MEM(X86_ACC, disp));
 }
 
 /* --- values ------------------------------------------------------------------------------ */

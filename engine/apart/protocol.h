@@ -31,6 +31,7 @@ enum apart_op {
 	APART_EXPLAIN_TRACING, /* -> why, perhaps */
 	APART_ENABLE,          /* index, on */
 	APART_TELL_PROCESSES,
+	APART_TELL_FAULTS,
 	APART_SAMPLE_NEXT,     /* on */
 	APART_LATENCY,         /* ns */
 	APART_PROBES_ADD, /* form, filter, disabled, texts -> first, how many; with the folder */

@@ -19,6 +19,9 @@
  * bytes before the fault and zeroes the rest, each array element by itself.
  * An inner read that gets only some of its bytes has failed.
  *
+ * Where faults are to be told (struct spec_arg.read_at), args that nobody has written follow: what they store says whether
+ * memory could be read. A FETCH_DEREF that gets all of its bytes, then a FETCH_IMM of 1, are stored as 1; else it is 0.
+ *
  * A word is an address of the program's: 8 bytes, or 4 in a 32-bit one, then
  * zero-extended; addresses wrap around there.
  */
@@ -39,8 +42,8 @@ enum fetch_opcode {
 	FETCH_SUM,      /* regs[.reg] + (regs[.index] << .shift) + .imm; either register may be
 			 * FETCH_NO_REG, which counts 0 */
 	FETCH_VECTOR,   /* low 64 bits of vector register .reg */
-	/* Step. */
-	FETCH_DEREF, /* acc = word at acc + .imm */
+	/* Steps. A FETCH_IMM may be one, too. */
+	FETCH_DEREF, /* acc = word at acc + .imm; or, with .size, so many bytes there */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
 	 * bit-field members apply. */
 	FETCH_STORE_VALUE,  /* accumulator, cut to .size bytes */
@@ -53,7 +56,7 @@ enum fetch_opcode {
 
 struct fetch_op {
 	uint8_t code;       /* enum fetch_opcode */
-	uint8_t size;       /* stores: element size in bytes 1 2 4 8 (strings: 4) */
+	uint8_t size; /* stores: element size in bytes 1 2 4 8 (strings: 4); FETCH_DEREF: 0, or the same */
 	uint8_t bit_width;  /* stores: 0 = no bit-field */
 	uint8_t bit_offset; /* bits the container is shifted right by */
 	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs; stores of

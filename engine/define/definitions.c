@@ -38,6 +38,7 @@ int definitions_new(const struct definitions_options *opt, struct definitions **
 	struct spec_env env = {
 		.arch = opt->arch,
 		.strict = opt->strict,
+		.tells_faults = opt->tells_faults,
 		.find_file = files_find,
 		.arch_of = files_arch,
 		.match = match_each,
@@ -65,6 +66,17 @@ void definitions_free(struct definitions *defs)
 	spec_table_free(defs->table);
 	free(defs->pids);
 	free(defs);
+}
+
+void definitions_tell_faults(struct definitions *defs)
+{
+	defs->opt.tells_faults = true;
+	spec_table_tell_faults(defs->table);
+}
+
+bool definitions_tells_faults(const struct definitions *defs)
+{
+	return defs->opt.tells_faults;
 }
 
 void definitions_set_program(struct definitions *defs, const char *program)

@@ -33,6 +33,9 @@ int definitions_new(const struct definitions_options *opt, struct definitions **
  * to a probe keeps it, but its file goes. NULL is fine.
  */
 void definitions_free(struct definitions *defs);
+/* As definitions_options.tells_faults: of those that are added from now on. */
+void definitions_tell_faults(struct definitions *defs);
+bool definitions_tells_faults(const struct definitions *defs);
 /* The program that will be run: static probes are sought there, too. It stays the caller's. */
 void definitions_set_program(struct definitions *defs, const char *program);
 

@@ -23,6 +23,7 @@ struct definitions_options {
 	const struct ubp_arch *arch;
 	bool (*traces)(const struct ubp_arch *arch);
 	bool strict; /* the kernel's grammar only */
+	bool tells_faults; /* of numbers, too */
 	bool force;  /* override refusals where that can make sense */
 	/* Only looked at: also files of machines that are not traced here. */
 	bool files_only;

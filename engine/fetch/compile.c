@@ -9,9 +9,12 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/spec/probe.h"
 
 /* A source, up to SPEC_DEREF_MAX dereferences of which the last may be the store, a store. */
 #define OPS_PER_ARG_MAX (SPEC_DEREF_MAX + 2)
+/* What tells whether it could be read: see compile_reads(). */
+#define OPS_OF_READS_MAX (2 * (SPEC_DEREF_MAX + 3) + SPEC_DEREF_MAX + 1)
 
 static bool is_vector(const struct spec_arg *arg)
 {
@@ -141,6 +144,49 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 	program->n_ops = (uint32_t)(op - program->ops);
 }
 
+/* Of an argument that memory is read for: its address, but for what the outermost dereference adds. */
+static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_arg *arg)
+{
+	*op++ = source_op(arg);
+	for (size_t i = 0; i + 1 < arg->n_derefs; i++)
+		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
+	return op;
+}
+
+/* 1 at @at if the element that begins @behind the first one can be read whole. */
+static struct fetch_op *compile_read(struct fetch_op *op, const struct spec_arg *arg,
+				     size_t behind, uint32_t at)
+{
+	op = compile_address(op, arg);
+	*op++ = (struct fetch_op){ .code = FETCH_DEREF,
+				   .size = arg->type.size,
+				   .imm = (int64_t)arg->deref[arg->n_derefs - 1] +
+					  (int64_t)behind };
+	*op++ = (struct fetch_op){ .code = FETCH_IMM, .imm = 1 };
+	*op++ = (struct fetch_op){ .code = FETCH_STORE_VALUE, .size = 1, .at = at };
+	return op;
+}
+
+/*
+ * What struct spec_arg.read_at says. An array lies on two pages at most, so that its first and its last element tell which of them are there,
+ * and its address, which of the others are on which.
+ */
+static void compile_reads(struct fetch_program *program, const struct spec_arg *arg)
+{
+	struct fetch_op *op = &program->ops[program->n_ops];
+
+	op = compile_read(op, arg, 0, arg->read_at);
+	if (arg->type.count) {
+		op = compile_read(op, arg, arg->type.size * (arg->type.count - 1u),
+				  arg->read_at + 1);
+		op = compile_address(op, arg);
+		*op++ = (struct fetch_op){ .code = FETCH_STORE_VALUE,
+					   .size = 2,
+					   .at = arg->read_at + 2 };
+	}
+	program->n_ops = (uint32_t)(op - program->ops);
+}
+
 int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_program,
 		  struct ubp_err *err)
 {
@@ -155,16 +201,22 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);
 	}
+	for (size_t i = 0; i < probe->n_args; i++)
+		at += spec_arg_read_size(&probe->args[i]);
 	if (probe->n_args > SPEC_ARGS_MAX || at > FETCH_FIXED_MAX || at != probe->fixed_size)
 		return ubp_fail(err, EINVAL, "fetch args don't fit into a record");
-	program = calloc(1, sizeof(*program) +
-				    probe->n_args * OPS_PER_ARG_MAX * sizeof(program->ops[0]));
+	program = calloc(1, sizeof(*program) + probe->n_args *
+						       (OPS_PER_ARG_MAX + OPS_OF_READS_MAX) *
+						       sizeof(program->ops[0]));
 	if (!program)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	program->fixed_size = (uint32_t)probe->fixed_size;
 	program->offset = probe->offset;
 	for (size_t i = 0; i < probe->n_args; i++)
 		compile_arg(program, &probe->args[i]);
+	for (size_t i = 0; i < probe->n_args; i++)
+		if (probe->args[i].read_at)
+			compile_reads(program, &probe->args[i]);
 	*ret_program = program;
 	return 0;
 }

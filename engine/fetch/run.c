@@ -167,7 +167,7 @@ static void ask_word(struct run *run, const struct fetch_op *op, enum fetch_task
 {
 	struct fetch_task task = { .op = op, .kind = (uint8_t)kind };
 
-	ask(run, &task, vaddr, word_size(run), NULL);
+	ask(run, &task, vaddr, op->size ? op->size : word_size(run), NULL);
 }
 
 /* The last op of an arg: put the value where it belongs, or ask for it. */
@@ -324,7 +324,7 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 		advance(run, task->op + 1, span->got == word_size(run) ? task->word : 0);
 		break;
 	case TASK_DEREF:
-		if (span->got == word_size(run))
+		if (span->got == (task->op->size ? task->op->size : word_size(run)))
 			advance(run, task->op + 1, task->word);
 		break;
 	case TASK_MEM:

@@ -10,7 +10,7 @@
 #include "engine/base/err.h"
 #include "engine/event/record.h"
 #include "engine/recording/text_json.h"
-#include "engine/spec/spec.h"
+#include "engine/spec/probe.h"
 
 #define NAMES_MAX 65536 /* of the values of one arg */
 
@@ -45,6 +45,11 @@ static json_t *arg_to_json(const struct spec_arg *arg)
 
 	if (json && arg->names)
 		(void)json_object_set_new(json, "names", names_to_json(arg->names));
+	if (json && arg->read_at)
+		(void)json_object_set_new(
+			json, "read_at",
+			json_pack("[i,i]", (int)arg->read_at,
+				  arg->n_derefs ? (int)arg->deref[arg->n_derefs - 1] : 0));
 	return json;
 }
 
@@ -166,6 +171,23 @@ static bool take_name(const json_t *json, const char *key, char *to, size_t room
 	return true;
 }
 
+/* Where it is told whether memory could be read, and what the outermost dereference adds. */
+static bool take_read_at(const json_t *json, size_t fixed, struct spec_arg *arg)
+{
+	const json_t *read_at = json_object_get(json, "read_at");
+	json_int_t at = json_integer_value(json_array_get(read_at, 0));
+	json_int_t adds = json_integer_value(json_array_get(read_at, 1));
+
+	if (!read_at)
+		return true;
+	if (at <= 0 || at > (json_int_t)fixed || adds < INT32_MIN || adds > INT32_MAX)
+		return false;
+	arg->read_at = (uint32_t)at;
+	arg->n_derefs = 1;
+	arg->deref[0] = (int32_t)adds;
+	return spec_arg_read_size(arg) <= fixed - arg->read_at;
+}
+
 static bool arg_of_json(const json_t *json, size_t fixed, struct spec_arg *arg)
 {
 	const json_t *names = json_object_get(json, "names");
@@ -185,6 +207,8 @@ static bool arg_of_json(const json_t *json, size_t fixed, struct spec_arg *arg)
 	arg->type.bit_offset = (uint8_t)bit;
 	arg->type.is_default = json_is_true(json_object_get(json, "default"));
 	if (!is_arg_sane(arg, fixed))
+		return false;
+	if (!take_read_at(json, fixed, arg))
 		return false;
 	arg->names = names ? names_of_json(names) : NULL;
 	return !names || arg->names;

@@ -40,6 +40,7 @@ const char *apart_definition(const struct ubp_session *s, size_t i, const char *
 const char *apart_explain_tracing(const struct ubp_session *s, const char **ret_perhaps);
 int apart_enable(struct ubp_session *s, size_t i, bool on, struct ubp_err *err);
 void apart_tell_processes(struct ubp_session *s);
+void apart_tell_faults(struct ubp_session *s);
 void apart_sample_next(struct ubp_session *s, bool on);
 void apart_set_latency(struct ubp_session *s, uint64_t max_ns);
 bool apart_is_done(const struct ubp_session *s);

@@ -272,6 +272,11 @@ void apart_tell_processes(struct ubp_session *s)
 	(void)ask_numbers(s, APART_TELL_PROCESSES, NULL, 0, NULL);
 }
 
+void apart_tell_faults(struct ubp_session *s)
+{
+	(void)ask_numbers(s, APART_TELL_FAULTS, NULL, 0, NULL);
+}
+
 void apart_sample_next(struct ubp_session *s, bool on)
 {
 	(void)ask_numbers(s, APART_SAMPLE_NEXT, (uint64_t[]){ on }, 1, NULL);

@@ -161,6 +161,8 @@ bool ubp_event_arg(const struct ubp_event *e, size_t i, size_t element,
 	} else {
 		ret_value->as.u = sink_value(e->record, arg, element);
 	}
+	if (ret_value->type != UBP_STRING && !sink_is_read(e->record, arg, element))
+		ret_value->type = UBP_FAULT;
 	return true;
 }
 

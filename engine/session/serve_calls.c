@@ -47,6 +47,13 @@ static int64_t serve_tell_processes(struct served *v, struct ubp_err *err)
 	return 0;
 }
 
+static int64_t serve_tell_faults(struct served *v, struct ubp_err *err)
+{
+	(void)err;
+	ubp_tell_faults(v->session);
+	return 0;
+}
+
 static void set_environment(char *const *words)
 {
 	(void)clearenv();
@@ -318,6 +325,7 @@ serve_fn *serve_call(uint64_t op)
 		[APART_EXPLAIN_TRACING] = serve_explain_tracing,
 		[APART_ENABLE] = serve_enable,
 		[APART_TELL_PROCESSES] = serve_tell_processes,
+		[APART_TELL_FAULTS] = serve_tell_faults,
 		[APART_SAMPLE_NEXT] = serve_sample_next,
 		[APART_LATENCY] = serve_latency,
 		[APART_PROBES_ADD] = serve_probes_add,

@@ -23,6 +23,7 @@ int session_definitions_new(const struct ubp_session *s, struct definitions **re
 		.arch = ubp_host_arch(),
 		.traces = ubp_host_traces,
 		.strict = o->strict,
+		.tells_faults = s->defined && definitions_tells_faults(s->defined),
 		.force = o->force,
 		.files_only = o->files_only,
 		.beside_kernel = o->beside_kernel,
@@ -42,6 +43,14 @@ int session_definitions_new(const struct ubp_session *s, struct definitions **re
 	};
 
 	return definitions_new(&opt, ret_defs, err);
+}
+
+void ubp_tell_faults(struct ubp_session *s)
+{
+	if (s->tracing.apart)
+		apart_tell_faults(s);
+	else
+		definitions_tell_faults(s->defined);
 }
 
 int session_definitions_init(struct ubp_session *s, struct ubp_err *err)

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#include "engine/base/page.h"
+#include "engine/spec/probe.h"
+
 size_t sink_n_values(const struct spec_arg *arg)
 {
 	return arg->type.count ? arg->type.count : 1;
@@ -38,6 +41,22 @@ int64_t sink_signed_value(const struct event_record *record, const struct spec_a
 	unsigned shift = 64 - 8u * arg->type.size;
 
 	return (int64_t)(sink_value(record, arg, i) << shift) >> shift;
+}
+
+bool sink_is_read(const struct event_record *record, const struct spec_arg *arg, size_t i)
+{
+	const uint8_t *read = record->data + arg->read_at;
+	size_t size = arg->type.size, at;
+	uint16_t low;
+
+	if (!arg->read_at || arg->read_at + spec_arg_read_size(arg) > record->data_len)
+		return true;
+	if (!arg->type.count || read[0] == read[1])
+		return read[0];
+	/* It lies on two pages, of which one is there. */
+	memcpy(&low, read + 2, sizeof(low));
+	at = (low + (uint32_t)arg->deref[arg->n_derefs - 1]) % PAGE + i * size;
+	return read[0] ? at + size <= PAGE : at >= PAGE;
 }
 
 struct sink_str sink_string(const struct event_record *record, const struct spec_arg *arg,

@@ -32,6 +32,9 @@ uint64_t sink_value(const struct event_record *record, const struct spec_arg *ar
 int64_t sink_signed_value(const struct event_record *record, const struct spec_arg *arg,
 			  size_t i);
 
+/* Could the memory of element @i of a numeric arg be read? True where that is not told (struct spec_arg.read_at). */
+bool sink_is_read(const struct event_record *record, const struct spec_arg *arg, size_t i);
+
 /* Element @i of a string arg. */
 struct sink_str sink_string(const struct event_record *record, const struct spec_arg *arg,
 			    size_t i);

@@ -13,7 +13,6 @@
 #include "engine/spec/type.h"
 
 /* Bytes of the fixed area: what is left of a page once the kernel took its share. */
-#define FIXED_SIZE_MAX 3072
 
 static const char *const reserved_names[] = {
 	"common_type", "common_flags", "common_preempt_count", "common_pid",
@@ -181,7 +180,7 @@ static int parse_body(const struct spec_parse *p, struct spec_span text,
 		return rc;
 	arg->at = (uint32_t)probe->fixed_size;
 	probe->fixed_size += arg->type.size * (arg->type.count > 0 ? arg->type.count : 1u);
-	if (probe->fixed_size > FIXED_SIZE_MAX)
+	if (probe->fixed_size > SPEC_FIXED_MAX)
 		return spec_fail(p, E2BIG, expr.col, "Event too big (too many fields?)");
 	return finish_arg(&expr, &body);
 }

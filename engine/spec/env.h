@@ -15,6 +15,7 @@ struct ubp_err;
 struct spec_env {
 	const struct ubp_arch *arch; /* register names, where .arch_of has no others */
 	bool strict;                 /* the kernel's grammar only */
+	bool tells_faults;           /* spec_probe_tell_faults(), for each definition */
 
 	/*
 	 * Find the file of a definition: called in the middle of parsing, as the

@@ -3,6 +3,7 @@
 
 #include "engine/spec/probe.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,6 +23,19 @@ struct spec_probe *spec_probe_new(size_t n_args)
 	}
 	probe->n_args = n_args;
 	return probe;
+}
+
+int spec_probe_tell_faults(struct spec_probe *probe)
+{
+	for (size_t i = 0; i < probe->n_args; i++) {
+		struct spec_arg *arg = &probe->args[i];
+
+		if (!arg->n_derefs || arg->type.format == SPEC_STRING)
+			continue;
+		arg->read_at = (uint32_t)probe->fixed_size;
+		probe->fixed_size += spec_arg_read_size(arg);
+	}
+	return probe->fixed_size > SPEC_FIXED_MAX ? -E2BIG : 0;
 }
 
 void spec_probe_free(struct spec_probe *probe)

@@ -15,6 +15,15 @@ struct spec_probe *spec_probe_new(size_t n_args);
 struct spec_probe *spec_probe_copy(const struct spec_probe *probe);
 void spec_probe_free(struct spec_probe *probe);
 
+/* Bytes at .read_at. */
+static inline size_t spec_arg_read_size(const struct spec_arg *arg)
+{
+	return !arg->read_at ? 0 : arg->type.count ? 4 : 1;
+}
+
+/* Numbers whose memory could not be read are to be told from those that are 0: sets .read_at of each. -E2BIG: there is no room for that. */
+int spec_probe_tell_faults(struct spec_probe *probe);
+
 bool spec_probe_same_event(const struct spec_probe *a, const struct spec_probe *b);
 
 /* Same file and offset. Symbols that are not resolved are compared as texts. */

@@ -23,6 +23,7 @@
 #define SPEC_ARGS_MAX     128
 #define SPEC_DEREF_MAX    14
 #define SPEC_ARRAY_MAX    64
+#define SPEC_FIXED_MAX    3072 /* bytes of all args */
 #define SPEC_LINE_MAX     4096
 
 enum spec_source {
@@ -78,6 +79,9 @@ struct spec_arg {
 	int32_t deref[SPEC_DEREF_MAX]; /* innermost (first carried out) first */
 	struct spec_type type;
 	uint32_t at;                     /* offset of the value in the record's data, packed */
+	/* Offset of what tells whether its memory could be read, behind all values; 0: that is not told. A byte, 1: it could. Of an array: such bytes of
+	 * its first and its last element; 16 bits of the address of the first one, but for what the outermost dereference adds. */
+	uint32_t read_at;
 	const struct value_names *names; /* extended: printed instead of numbers; or NULL.
 					  * Whoever set it keeps it as long as the table */
 };

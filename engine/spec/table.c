@@ -34,6 +34,11 @@ struct spec_table *spec_table_new(const struct spec_env *env)
 	return table;
 }
 
+void spec_table_tell_faults(struct spec_table *table)
+{
+	table->env.tells_faults = true;
+}
+
 static void free_probes(struct spec_table *table)
 {
 	spec_index_clear(&table->index);
@@ -168,6 +173,10 @@ static int add_parsed(struct spec_table *table, const struct spec_parse *p,
 		      struct spec_probe *probe, bool may_rename)
 {
 	probe->takes_units = !table->env.strict;
+	if (table->env.tells_faults && spec_probe_tell_faults(probe) < 0) {
+		spec_probe_free(probe);
+		return spec_fail(p, E2BIG, 0, "Event too big (too many fields?)");
+	}
 	return probe->is_pattern ? add_matches(table, p, probe)
 				 : add_probe(table, p, probe, may_rename);
 }

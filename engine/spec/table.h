@@ -23,6 +23,8 @@ bool spec_name_is_pattern(const char *name);
 /* Returns NULL when memory is short. */
 struct spec_table *spec_table_new(const struct spec_env *env);
 void spec_table_free(struct spec_table *table);
+/* As spec_env.tells_faults, from now on. */
+void spec_table_tell_faults(struct spec_table *table);
 
 /*
  * Probes of elsewhere that what is added from now on must not collide with, as if they were of the table. Array and probes are borrowed until the next
