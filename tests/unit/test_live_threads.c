@@ -338,10 +338,11 @@ static void changes_of_threads(enum ubp_mode mode)
 	assert_true(run.n_changes > 6);
 	/* Each that is still there has its file open. */
 	assert_true(after.n_leaving < 150);
-	assert_true(after.host < before.host + 32768);
+	/* Probes that leave have their files, as many as there are on a quick machine. */
+	assert_true(after.host < before.host + 65536);
 	assert_true(after.target < before.target + 2048);
 	/* Old detours' blocks serve new ones. */
-	assert_true(after.maps < before.maps + 8);
+	assert_true(after.maps < before.maps + 12);
 	ubp_session_free(run.session);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	kill(pid, SIGKILL);
