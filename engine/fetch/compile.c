@@ -108,12 +108,20 @@ static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_
 	return arg->n_derefs > 0 || t->count == 0;
 }
 
+/* All but the outermost dereference, which is the store's own. */
+static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_arg *arg)
+{
+	*op++ = source_op(arg);
+	for (size_t i = 0; i + 1 < arg->n_derefs; i++)
+		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
+	return op;
+}
+
 static void compile_arg(struct fetch_program *program, const struct spec_arg *arg)
 {
 	struct fetch_op *op = &program->ops[program->n_ops];
 	const struct spec_type *t = &arg->type;
 	enum fetch_opcode code = store_code(arg);
-	size_t n_inner = arg->n_derefs;
 	struct fetch_op store = {
 		.code = (uint8_t)code,
 		.size = t->size,
@@ -124,9 +132,8 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 		.at = arg->at,
 	};
 
-	/* The outermost dereference is the store's own. */
-	if (n_inner > 0)
-		store.imm = arg->deref[--n_inner];
+	if (arg->n_derefs > 0)
+		store.imm = arg->deref[arg->n_derefs - 1];
 	if (t->format == SPEC_STRING) {
 		store.reg = (uint16_t)program->has_strings;
 		program->has_strings += t->count ? t->count : 1;
@@ -137,20 +144,9 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 		program->needs_duration = 1;
 	if (is_vector(arg))
 		program->needs_vectors = 1;
-	*op++ = source_op(arg);
-	for (size_t i = 0; i < n_inner; i++)
-		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
+	op = compile_address(op, arg);
 	*op++ = store;
 	program->n_ops = (uint32_t)(op - program->ops);
-}
-
-/* Of an argument that memory is read for: its address, but for what the outermost dereference adds. */
-static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_arg *arg)
-{
-	*op++ = source_op(arg);
-	for (size_t i = 0; i + 1 < arg->n_derefs; i++)
-		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
-	return op;
 }
 
 /* 1 at @at if the element that begins @behind the first one can be read whole. */
@@ -191,7 +187,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 		  struct ubp_err *err)
 {
 	struct fetch_program *program;
-	size_t at = 0;
+	size_t at = 0, n_ops = 0;
 
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
@@ -201,13 +197,13 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);
 	}
-	for (size_t i = 0; i < probe->n_args; i++)
+	for (size_t i = 0; i < probe->n_args; i++) {
 		at += spec_arg_read_size(&probe->args[i]);
+		n_ops += OPS_PER_ARG_MAX + (probe->args[i].read_at ? OPS_OF_READS_MAX : 0);
+	}
 	if (probe->n_args > SPEC_ARGS_MAX || at > FETCH_FIXED_MAX || at != probe->fixed_size)
 		return ubp_fail(err, EINVAL, "fetch args don't fit into a record");
-	program = calloc(1, sizeof(*program) + probe->n_args *
-						       (OPS_PER_ARG_MAX + OPS_OF_READS_MAX) *
-						       sizeof(program->ops[0]));
+	program = calloc(1, sizeof(*program) + n_ops * sizeof(program->ops[0]));
 	if (!program)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	program->fixed_size = (uint32_t)probe->fixed_size;

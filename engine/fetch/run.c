@@ -162,12 +162,18 @@ static void store_fault(const struct run *run, const struct fetch_op *op)
 		run->scratch->texts[op->reg + i].state = TEXT_OPEN;
 }
 
+/* What a FETCH_DEREF, or a FETCH_STACK, reads. */
+static uint32_t read_size(const struct run *run, const struct fetch_op *op)
+{
+	return op->size ? op->size : word_size(run);
+}
+
 static void ask_word(struct run *run, const struct fetch_op *op, enum fetch_task_kind kind,
 		     uint64_t vaddr)
 {
 	struct fetch_task task = { .op = op, .kind = (uint8_t)kind };
 
-	ask(run, &task, vaddr, op->size ? op->size : word_size(run), NULL);
+	ask(run, &task, vaddr, read_size(run, op), NULL);
 }
 
 /* The last op of an arg: put the value where it belongs, or ask for it. */
@@ -324,7 +330,7 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 		advance(run, task->op + 1, span->got == word_size(run) ? task->word : 0);
 		break;
 	case TASK_DEREF:
-		if (span->got == (task->op->size ? task->op->size : word_size(run)))
+		if (span->got == read_size(run, task->op))
 			advance(run, task->op + 1, task->word);
 		break;
 	case TASK_MEM:

@@ -9,7 +9,6 @@
 #include "engine/base/err.h"
 #include "engine/base/hash.h"
 #include "engine/elf/object.h"
-#include "engine/elf/segments.h"
 #include "engine/files/build_id.h"
 #include "engine/files/debug_options.h"
 #include "engine/recording/mapped_json.h"
@@ -29,6 +28,7 @@ struct file {
 
 struct name {
 	const struct file *file;
+	bool is_first;
 	uint64_t elf_vaddr, offset;
 	char *owned;
 	const char *function; /* NULL: there is none */
@@ -88,17 +88,9 @@ static struct file *file_of(struct recording_names *names, const struct mapped_c
 /* By its symbols, those of separate debug information among them. @at: of the call itself. */
 static void find_function(struct name *name, uint64_t at)
 {
-	struct object *object = name->file->object;
 	struct object_symbol symbol;
-	uint64_t foffset;
-	bool found;
 
-	if (object_vaddr_to_foffset(object, at, &foffset) < 0)
-		return;
-	do
-		found = object_function_at(object, foffset, &symbol) == 0;
-	while ((!found || !symbol.name) && object_more_symbols(object));
-	if (!found || !symbol.name)
+	if (!object_function_around(name->file->object, at, &symbol) || !symbol.name)
 		return;
 	name->owned = demangle_short(symbol.name);
 	name->function = name->owned ? name->owned : symbol.name;
@@ -117,7 +109,8 @@ static const struct name *name_of(struct recording_names *names, const struct fi
 	uint64_t key = hash_number(hash_number(is_first, (uintptr_t)file), elf_vaddr);
 	struct name *first = map_get(&names->names, key), *name = first;
 
-	while (name && (name->file != file || name->elf_vaddr != elf_vaddr))
+	while (name && (name->file != file || name->elf_vaddr != elf_vaddr ||
+			name->is_first != is_first))
 		name = name->next;
 	if (name || names->names.n >= NAMES_MAX)
 		return name;
@@ -127,6 +120,7 @@ static const struct name *name_of(struct recording_names *names, const struct fi
 	name->next = first;
 	name->file = file;
 	name->elf_vaddr = elf_vaddr;
+	name->is_first = is_first;
 	if (map_put(&names->names, key, name) < 0) {
 		free_name(name);
 		return NULL;

@@ -243,21 +243,6 @@ static const struct mapping *mapping_of(struct symboliser *s, struct where *wher
 
 /* --- one address ----------------------------------------------------------------------- */
 
-/* Its function, by the file's symbols. Returns whether one is known, with a name or not. */
-static bool find_function(struct object *object, uint64_t elf_vaddr,
-			  struct object_symbol *ret_symbol)
-{
-	uint64_t foffset;
-	bool found;
-
-	if (object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
-		return false;
-	do
-		found = object_function_at(object, foffset, ret_symbol) == 0;
-	while ((!found || !ret_symbol->name) && object_more_symbols(object));
-	return found;
-}
-
 static struct named *alloc_named(const struct where *where, size_t n)
 {
 	struct named *named = calloc(1, sizeof(*named) + n * sizeof(named->frames[0]));
@@ -331,7 +316,7 @@ static struct named *name_in_file(struct named_file *file, const struct mapping 
 	named->is_signal = is_signal;
 	named->frames[named->n - 1].file = m->path;
 	named->frames[named->n - 1].file_vaddr = elf_vaddr;
-	if (find_function(file->object, at, &symbol))
+	if (object_function_around(file->object, at, &symbol))
 		name_function(&symbol, n ? lines[n - 1].function : NULL, named);
 	if (n)
 		add_lines(lines, named);

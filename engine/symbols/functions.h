@@ -68,6 +68,10 @@ bool object_more_symbols(struct object *object);
 int object_function_at(struct object *object, uint64_t foffset,
 		       struct object_symbol *ret_symbol);
 
+/* The same at @elf_vaddr, by other files, too, if a name is not known without them. False: no function is known there. */
+bool object_function_around(struct object *object, uint64_t elf_vaddr,
+			    struct object_symbol *ret_symbol);
+
 /*
  * The bytes of the function that contains @foffset, elf_vaddrs: by its symbol, a Go
  * program's own table, or its FDE. Returns 0 or -ENOENT.

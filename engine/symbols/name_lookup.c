@@ -364,3 +364,17 @@ bool object_more_symbols(struct object *object)
 
 	return symtab_get(object, &symtab, &ignored) == 0 && symtab_more(object);
 }
+
+bool object_function_around(struct object *object, uint64_t elf_vaddr,
+			    struct object_symbol *ret_symbol)
+{
+	uint64_t foffset;
+	bool found;
+
+	if (object_vaddr_to_foffset(object, elf_vaddr, &foffset) < 0)
+		return false;
+	do
+		found = object_function_at(object, foffset, ret_symbol) == 0;
+	while ((!found || !ret_symbol->name) && object_more_symbols(object));
+	return found;
+}
