@@ -44,6 +44,18 @@ enum apart_op {
 	APART_PROBES,         /* -> definitions of all probes that the host does not know */
 	APART_NAMES,          /* a record, which of its stack's entries -> names */
 	APART_COMMAND_STATUS, /* -> has it ended, status */
+	APART_TRIGGER,        /* enum apart_trigger, event, text, number */
+	APART_TRIGGER_TEXT,   /* enum apart_trigger_text, event -> text */
+	APART_TRIGGER_ROWS,   /* event -> what its histograms have */
+	APART_TRIGGER_ERRORS, /* -> all that was wrong with the last text */
+	APART_TALLY,          /* text */
+	APART_TALLY_EVENTS,
+	APART_TALLY_TAKE, /* -> hits, dropped, rows; -ENODATA: nothing counts */
+	APART_HEAP,       /* index, does it free, text */
+	APART_HEAP_TAKE,  /* of how many stacks the host has the text -> is memory short, rows */
+	APART_RECORD,     /* options; with the folder */
+	APART_RECORD_NEXT,
+	APART_RECORD_END,
 	APART_OP_N,
 };
 
@@ -56,7 +68,33 @@ enum apart_text {
 	APART_EXPLAIN,
 	APART_SAMPLE,
 	APART_FILTER,
+	APART_TRIGGER_EXPLAIN,
+	APART_TALLY_EXPLAIN,
 	APART_TEXT_N,
+};
+
+/* Functions of ubp_trigger.h that change something. */
+enum apart_trigger {
+	APART_TRIGGER_WRITE,
+	APART_TRIGGER_RECORD,
+	APART_TRIGGER_FILTER,
+	APART_TRIGGER_CLEAR,
+	APART_TRIGGER_SETTLE,
+	APART_TRIGGER_SET_TRACING,
+	APART_TRIGGER_SNAPSHOT_AFTER,
+	APART_TRIGGER_ON_SNAPSHOT,
+	APART_SYNTHETIC_ADD,
+	APART_SYNTHETIC_CLEAR,
+};
+
+/* Those that tell something. */
+enum apart_trigger_text {
+	APART_TRIGGER_LIST,
+	APART_TRIGGER_HIST,
+	APART_TRIGGER_HIST_JSON,
+	APART_TRIGGER_STATE,
+	APART_SYNTHETIC_FORMAT,
+	APART_SYNTHETIC_LIST,
 };
 
 enum apart_number {
@@ -77,6 +115,9 @@ struct apart_state {
 	uint32_t is_done, has_failed, command_pid;
 	uint32_t
 		is_rung; /* the bell was rung, and no APART_PULL has come since: what is above may be old */
+	uint32_t is_tracing;                         /* ubp_trigger_is_tracing() */
+	uint32_t record_is_full;                     /* ubp_record_is_full() */
+	uint64_t record_count, record_bytes;         /* ubp_record_count() */
 	/* The host's, atomic: what takes long is to be given up. */
 	uint32_t is_over;
 };
@@ -90,7 +131,10 @@ struct apart_state {
 struct apart_event {
 	uint64_t weight; /* ubp_event_weight() */
 	int32_t id;      /* ubp_event_probe() */
-	uint32_t pad;
+	uint32_t made;   /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
 };
+
+/* .made of what is no event: a snapshot is taken there, or so many as .weight says. */
+#define APART_SNAPSHOT UINT32_MAX
 
 #endif

@@ -365,6 +365,7 @@ void apart_free(struct ubp_session *s)
 	wire_free(&a->out);
 	wire_free(&a->in);
 	apart_probes_free(a);
+	apart_counts_free(a);
 	free_texts(a);
 	sink_buf_free(&s->out.texts.line);
 	sink_buf_free(&s->out.texts.arg);

@@ -37,20 +37,28 @@ struct apart_probe *apart_probe_place(struct apart *a, size_t number)
 	return &a->probes[number];
 }
 
-static int keep_probe(struct apart *a, const json_t *json, struct ubp_err *err)
+/* NULL: it is none, or memory is short. */
+static struct session_maker *take_definition(const json_t *json, unsigned *ret_number,
+					     struct ubp_err *err)
 {
 	struct session_maker *maker = maker_new();
-	struct apart_probe *place;
-	unsigned number;
-	int rc;
 
 	if (!maker)
-		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = probe_of_json(json, &number, &maker->mirror, err);
-	if (rc < 0) {
-		maker_put(maker);
-		return rc;
-	}
+		ubp_fail(err, ENOMEM, "out of memory");
+	else if (probe_of_json(json, ret_number, &maker->mirror, err) == 0)
+		return maker;
+	maker_put(maker);
+	return NULL;
+}
+
+static int keep_probe(struct apart *a, const json_t *json, struct ubp_err *err)
+{
+	unsigned number;
+	struct session_maker *maker = take_definition(json, &number, err);
+	struct apart_probe *place;
+
+	if (!maker)
+		return -err->code;
 	pthread_mutex_lock(&a->probes_lock);
 	place = apart_probe_place(a, number);
 	if (place) {
@@ -77,7 +85,31 @@ static void drop_probe(struct apart *a, size_t number)
 	maker_put(maker);
 }
 
-int apart_take_probes(struct apart *a, struct ubp_err *err)
+/* A synthetic event. Whatever had its number is gone, and all hits of that were handed out. */
+static int keep_made(struct apart *a, const json_t *json, struct ubp_err *err)
+{
+	unsigned number;
+	struct session_maker *maker = take_definition(json, &number, err);
+
+	if (!maker)
+		return -err->code;
+	maker->mirror->is_made = true;
+	if (number > a->n_made || (number == a->n_made &&
+				   VEC_ROOM(a->made, &a->cap_made, a->n_made) < 0)) {
+		maker_put(maker);
+		return ubp_fail(err, ENOMEM, "out of memory");
+	}
+	if (number == a->n_made)
+		a->n_made++;
+	else
+		maker_put(a->made[number]);
+	a->made[number] = maker;
+	return 0;
+}
+
+static int keep_all(struct apart *a,
+		    int (*keep)(struct apart *a, const json_t *json, struct ubp_err *err),
+		    struct ubp_err *err)
 {
 	size_t len, i;
 	const char *text = wire_get_bytes(&a->in, &len);
@@ -86,8 +118,19 @@ int apart_take_probes(struct apart *a, struct ubp_err *err)
 
 	if (text && !list)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	json_array_foreach(list, i, one) if (rc == 0) rc = keep_probe(a, one, err);
+	json_array_foreach(list, i, one) if (rc == 0) rc = keep(a, one, err);
 	json_decref(list);
+	return rc;
+}
+
+int apart_take_probes(struct apart *a, struct ubp_err *err)
+{
+	int rc = keep_all(a, keep_probe, err);
+
+	if (rc == 0)
+		rc = keep_all(a, keep_made, err);
+	if (rc < 0)
+		return rc;
 	for (uint64_t n = wire_get(&a->in); n && !a->in.failed; n--)
 		drop_probe(a, wire_get(&a->in));
 	return rc;
@@ -101,6 +144,9 @@ void apart_probes_free(struct apart *a)
 	for (size_t i = 0; i < a->n_probes; i++)
 		maker_put(a->probes[i].maker);
 	free(a->probes);
+	while (a->n_made)
+		maker_put(a->made[--a->n_made]);
+	free(a->made);
 	while (map_next(&a->names, &pos, NULL, &names))
 		json_decref(names);
 	map_free(&a->names);
@@ -235,6 +281,28 @@ static bool begin_event(struct ubp_session *s, const struct apart_event *head,
 	return is_told;
 }
 
+/* A trigger made it. */
+static bool begin_made(struct ubp_session *s, uint32_t number, struct ubp_event *event)
+{
+	struct apart *a = s->tracing.apart;
+	struct session_maker *maker = number <= a->n_made ? a->made[number - 1] : NULL;
+
+	if (!maker || event->record->data_len < maker->mirror->fixed_size)
+		return false;
+	event->made_by = maker;
+	event->spec = maker->mirror;
+	event->is_made = true;
+	return true;
+}
+
+static void tell_snapshots(struct ubp_session *s, uint64_t n)
+{
+	const struct apart_counts *c = &s->tracing.apart->counts;
+
+	for (; n && c->on_snapshot; n--)
+		c->on_snapshot(c->on_snapshot_ctx);
+}
+
 static void hand_out(struct ubp_session *s, const struct apart_event *head,
 		     const struct event_record *record, ubp_event_fn *fn, void *ctx,
 		     bool *is_ended)
@@ -246,8 +314,13 @@ static void hand_out(struct ubp_session *s, const struct apart_event *head,
 		.weight = head->weight,
 	};
 
-	if (record->kind != EVENT_HIT) {
+	if (head->made == APART_SNAPSHOT) {
+		tell_snapshots(s, head->weight);
+	} else if (record->kind != EVENT_HIT ||
+	    (head->made && begin_made(s, head->made, &event))) {
 		*is_ended |= fn(ctx, &event) != 0;
+	} else if (head->made) {
+		__atomic_add_fetch(&s->tracing.apart->n_untold, 1, __ATOMIC_RELAXED);
 	} else if (begin_event(s, head, &event)) {
 		*is_ended |= fn(ctx, &event) != 0;
 		calls_event_end(s);
@@ -289,6 +362,7 @@ static int64_t pull(struct ubp_session *s, struct ubp_err *err)
 
 	if (n < 0)
 		return n;
+	a->counts.heap_is_known = false;
 	n = apart_ask(&r, NULL, err);
 	if (!__atomic_load_n(&a->is_dead, __ATOMIC_RELAXED)) {
 		size_t len = wire_get(&a->in);

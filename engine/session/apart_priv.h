@@ -14,6 +14,8 @@
 #include "engine/session/apart.h"
 #include "engine/session/maker.h"
 #include "engine/session/state.h"
+#include "engine/ubp_heap.h"
+#include "engine/ubp_trigger.h"
 
 /* What is known of a number. */
 struct apart_probe {
@@ -21,6 +23,17 @@ struct apart_probe {
 		*maker; /* has the definition; NULL: its records are not known, or it is gone */
 	void *cookie;
 	bool is_removed; /* no event of it is handed out any more */
+};
+
+/* What the engine has counted, and texts of triggers, as they were asked for last; the dispatching thread's. */
+struct apart_counts {
+	char *trigger_text;
+	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: nobody wants to know */
+	void *on_snapshot_ctx;
+	struct ubp_tally *tally;
+	struct ubp_heap_row *heap; /* their stacks last as long as the session */
+	size_t n_heap, cap_heap;
+	bool heap_is_short, heap_is_known; /* nothing was dispatched since */
 };
 
 struct apart {
@@ -37,6 +50,9 @@ struct apart {
 	pthread_mutex_t probes_lock; /* of the next two; held for moments */
 	struct apart_probe *probes;  /* by number */
 	size_t n_probes, cap_probes;
+	struct session_maker **made; /* synthetic events, by number; the dispatching thread's */
+	size_t n_made, cap_made;
+	struct apart_counts counts;
 	uint64_t n_untold; /* atomic */
 	struct map texts;  /* that were returned, by what was asked for; under .lock */
 	char **kept;       /* texts that last as long as the session; under .lock */
@@ -75,5 +91,7 @@ int apart_take_probes(struct apart *a, struct ubp_err *err);
 /* Under .probes_lock. NULL: memory is short. */
 struct apart_probe *apart_probe_place(struct apart *a, size_t number);
 void apart_probes_free(struct apart *a);
+/* apart_counts.c */
+void apart_counts_free(struct apart *a);
 
 #endif

@@ -13,6 +13,7 @@
 #include "engine/base/texts.h"
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/inside.h"
 #include "engine/session/sample.h"
 #include "engine/sink/folded.h"
@@ -171,8 +172,10 @@ int ubp_heap_allocates(struct ubp_session *s, size_t i, const char *text, struct
 {
 	const char *colon = strrchr(text, ':');
 	struct heap_probe probe = { .does = HEAP_ALLOCATES, .has_size = colon };
-	int rc = check(s, i, err);
+	int rc = s->tracing.apart ? 0 : check(s, i, err);
 
+	if (s->tracing.apart)
+		return apart_heap(s, i, false, text, err);
 	if (rc == 0)
 		rc = bind(text, colon ? (size_t)(colon - text) : strlen(text),
 			  definitions_spec(s->defined, i), &probe.address, err);
@@ -185,8 +188,10 @@ int ubp_heap_allocates(struct ubp_session *s, size_t i, const char *text, struct
 int ubp_heap_frees(struct ubp_session *s, size_t i, const char *text, struct ubp_err *err)
 {
 	struct heap_probe probe = { .does = HEAP_FREES };
-	int rc = check(s, i, err);
+	int rc = s->tracing.apart ? 0 : check(s, i, err);
 
+	if (s->tracing.apart)
+		return apart_heap(s, i, true, text, err);
 	if (rc == 0)
 		rc = bind(text, strlen(text), definitions_spec(s->defined, i), &probe.address,
 			  err);
@@ -201,13 +206,20 @@ int ubp_heap_frees(struct ubp_session *s, size_t i, const char *text, struct ubp
 
 size_t ubp_heap_n(const struct ubp_session *s)
 {
+	if (s->tracing.apart)
+		return apart_heap_n(s);
 	return s->out.heap ? blocks_n(s->out.heap->blocks) : 0;
 }
 
 void ubp_heap_row(const struct ubp_session *s, size_t i, struct ubp_heap_row *ret_row)
 {
-	const struct blocks_row *row = blocks_row(s->out.heap->blocks, i);
+	const struct blocks_row *row;
 
+	if (s->tracing.apart) {
+		apart_heap_row(s, i, ret_row);
+		return;
+	}
+	row = blocks_row(s->out.heap->blocks, i);
 	*ret_row = (struct ubp_heap_row){ .stack = texts_get(&s->out.heap->stacks, i),
 					  .live = row->live,
 					  .allocated = row->allocated,
@@ -217,6 +229,8 @@ void ubp_heap_row(const struct ubp_session *s, size_t i, struct ubp_heap_row *re
 
 bool ubp_heap_is_short(const struct ubp_session *s)
 {
+	if (s->tracing.apart)
+		return apart_heap_is_short(s);
 	return s->out.heap && s->out.heap->is_short;
 }
 

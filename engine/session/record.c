@@ -20,6 +20,7 @@
 #include "engine/recording/sample_json.h"
 #include "engine/recording/text_json.h"
 #include "engine/recording/writer.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -138,6 +139,8 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_record(s, options, err);
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
@@ -483,6 +486,8 @@ int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_record_next(s, err);
 	if (!r || !r->to)
 		return ubp_fail(err, EINVAL, "nothing is recorded");
 	rc = end_file(s, r, err);
@@ -507,6 +512,8 @@ int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
 	int rc, closed;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_record_end(s, err);
 	if (!r)
 		return ubp_fail(err, EINVAL, "nothing is recorded");
 	rc = end_file(s, r, err);
@@ -520,6 +527,8 @@ uint64_t ubp_record_count(const struct ubp_session *s, uint64_t *ret_bytes)
 {
 	const struct session_record *r = s->out.record;
 
+	if (s->tracing.apart)
+		return apart_record_count(s, ret_bytes);
 	*ret_bytes = r && r->to ? recording_size(r->to) : 0;
 	return r && r->to ? recording_n_records(r->to) : 0;
 }
@@ -528,5 +537,7 @@ bool ubp_record_is_full(const struct ubp_session *s)
 {
 	const struct session_record *r = s->out.record;
 
+	if (s->tracing.apart)
+		return apart_record_is_full(s);
 	return r && !recording_rotates(r->to) && recording_is_full(r->to);
 }

@@ -14,6 +14,8 @@
 #include "engine/base/err.h"
 #include "engine/session/exclude.h"
 #include "engine/session/serve_priv.h"
+#include "engine/ubp_record.h"
+#include "engine/ubp_trigger.h"
 
 void serve_take_folder(struct served *v, unsigned i)
 {
@@ -24,12 +26,18 @@ void serve_take_folder(struct served *v, unsigned i)
 void serve_set_state(struct served *v)
 {
 	struct ubp_session *s = v->session;
+	uint64_t bytes = 0;
 
 	if (!s)
 		return;
 	__atomic_store_n(&v->state->has_failed, ubp_has_failed(s), __ATOMIC_RELEASE);
 	__atomic_store_n(&v->state->command_pid, (uint32_t)ubp_command_pid(s),
 			 __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->is_tracing, ubp_trigger_is_tracing(s), __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->record_count, ubp_record_count(s, &bytes),
+			 __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->record_bytes, bytes, __ATOMIC_RELEASE);
+	__atomic_store_n(&v->state->record_is_full, ubp_record_is_full(s), __ATOMIC_RELEASE);
 	__atomic_store_n(&v->state->is_done, ubp_is_done(s), __ATOMIC_RELEASE);
 }
 

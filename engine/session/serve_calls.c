@@ -15,6 +15,8 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_live.h"
 #include "engine/ubp_stats.h"
+#include "engine/ubp_tally.h"
+#include "engine/ubp_trigger.h"
 
 /* --- definitions ----------------------------------------------------------------------------- */
 
@@ -139,6 +141,10 @@ static const char *text_of(struct ubp_session *s, uint64_t what, size_t i)
 		return ubp_probe_sample(s, i);
 	case APART_FILTER:
 		return ubp_probe_filter(s, i);
+	case APART_TRIGGER_EXPLAIN:
+		return i < ubp_n_probes(s) ? ubp_trigger_explain(s, i) : NULL;
+	case APART_TALLY_EXPLAIN:
+		return i < ubp_n_probes(s) ? ubp_tally_explain(s, i) : NULL;
 	case APART_TEXT_N:
 		break;
 	}
@@ -338,6 +344,18 @@ serve_fn *serve_call(uint64_t op)
 		[APART_PROBES] = serve_probes,
 		[APART_NAMES] = serve_names,
 		[APART_COMMAND_STATUS] = serve_command_status,
+		[APART_TRIGGER] = serve_trigger,
+		[APART_TRIGGER_TEXT] = serve_trigger_text,
+		[APART_TRIGGER_ROWS] = serve_trigger_rows,
+		[APART_TRIGGER_ERRORS] = serve_trigger_errors,
+		[APART_TALLY] = serve_tally,
+		[APART_TALLY_EVENTS] = serve_tally_events,
+		[APART_TALLY_TAKE] = serve_tally_take,
+		[APART_HEAP] = serve_heap,
+		[APART_HEAP_TAKE] = serve_heap_take,
+		[APART_RECORD] = serve_record,
+		[APART_RECORD_NEXT] = serve_record_next,
+		[APART_RECORD_END] = serve_record_end,
 	};
 
 	return op < APART_OP_N ? calls[op] : NULL;

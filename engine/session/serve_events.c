@@ -21,10 +21,10 @@
 /* At each look so many of the definitions that the host has are looked at: is the probe gone? */
 #define LOOKS 32
 
-/* Room that the largest record takes. */
+/* Room that the largest record takes, and a snapshot's mark behind it. */
 #define RECORD_MOST                                                                            \
-	(sizeof(struct apart_event) + sizeof(struct event_record) + EVENT_DATA_MAX + 8 +       \
-	 8 * EVENT_STACK_MAX)
+	(2 * sizeof(struct apart_event) + 2 * sizeof(struct event_record) + EVENT_DATA_MAX +   \
+	 8 + 8 * EVENT_STACK_MAX)
 
 /* --- definitions ----------------------------------------------------------------------------- */
 
@@ -46,15 +46,46 @@ static bool add_definition(struct served *v, unsigned number, const struct spec_
 	return true;
 }
 
-static void put_definitions(struct served *v)
+/* A synthetic event's number, + 1, whose definition the host gets with this answer, if it has not. 0: memory is short. */
+static uint32_t made_number(struct served *v, const struct spec_probe *spec)
 {
-	char *text = v->fresh ? json_dumps(v->fresh, JSON_COMPACT) : NULL;
+	void **place = map_place(&v->made, (uintptr_t)spec);
 
-	v->answer.failed |= v->fresh && !text;
+	if (!place || *place)
+		return place ? (uint32_t)(uintptr_t)*place : 0;
+	*place = (void *)(uintptr_t)(v->n_made + 1);
+	if (!v->fresh_made)
+		v->fresh_made = json_array();
+	if (!v->fresh_made ||
+	    json_array_append_new(v->fresh_made, probe_to_json((unsigned)v->n_made, spec)) < 0) {
+		(void)map_remove(&v->made, (uintptr_t)spec);
+		return 0;
+	}
+	return (uint32_t)++v->n_made;
+}
+
+void serve_forget_made(struct served *v)
+{
+	map_free(&v->made);
+	v->made = (struct map){ 0 };
+	v->n_made = 0;
+}
+
+static void put_list(struct served *v, json_t **list)
+{
+	char *text = *list ? json_dumps(*list, JSON_COMPACT) : NULL;
+
+	v->answer.failed |= *list && !text;
 	wire_put_bytes(&v->answer, text, text ? strlen(text) : 0);
 	free(text);
-	json_decref(v->fresh);
-	v->fresh = NULL;
+	json_decref(*list);
+	*list = NULL;
+}
+
+static void put_definitions(struct served *v)
+{
+	put_list(v, &v->fresh);
+	put_list(v, &v->fresh_made);
 }
 
 /* Numbers that are gone: no event can be of them any more. */
@@ -104,13 +135,38 @@ static int on_event(void *ctx, const struct ubp_event *event)
 	const struct event_record *record = event->record;
 	struct apart_event head = { .weight = event->weight, .id = event->probe };
 
-	if (record->kind == EVENT_HIT && event->spec &&
-	    !add_definition(v, record->probe, event->spec))
+	if (event->is_made)
+		head.made = made_number(v, event->spec);
+	else if (record->kind == EVENT_HIT && event->spec &&
+		 !add_definition(v, record->probe, event->spec))
 		head.id = -1;
 	memcpy(v->events + v->n_bytes, &head, sizeof(head));
 	memcpy(v->events + v->n_bytes + sizeof(head), record, record->size);
 	v->n_bytes += sizeof(head) + record->size;
+	v->mark = NULL;
 	return APART_EVENTS_BYTES - v->n_bytes < RECORD_MOST;
+}
+
+/* There is room for it behind each event: several at one place are one mark. */
+static void on_snapshot(void *ctx)
+{
+	struct served *v = ctx;
+	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
+	struct apart_event head = { .weight = 1, .id = -1, .made = APART_SNAPSHOT };
+
+	if (v->mark) {
+		v->mark->weight++;
+		return;
+	}
+	v->mark = (struct apart_event *)(v->events + v->n_bytes);
+	memcpy(v->events + v->n_bytes, &head, sizeof(head));
+	memcpy(v->events + v->n_bytes + sizeof(head), &record, sizeof(record));
+	v->n_bytes += sizeof(head) + sizeof(record);
+}
+
+int serve_on_snapshot(struct served *v, bool on)
+{
+	return ubp_trigger_on_snapshot(v->session, on ? on_snapshot : NULL, v);
 }
 
 int64_t serve_pull(struct served *v, struct ubp_err *err)
@@ -118,6 +174,7 @@ int64_t serve_pull(struct served *v, struct ubp_err *err)
 	int64_t n;
 
 	v->n_bytes = 0;
+	v->mark = NULL;
 	__atomic_store_n(&v->state->is_rung, 0, __ATOMIC_RELEASE);
 	n = ubp_dispatch(v->session, on_event, v, err);
 	wire_put(&v->answer, v->n_bytes);
@@ -155,6 +212,8 @@ int64_t serve_names(struct served *v, struct ubp_err *err)
 void serve_events_free(struct served *v)
 {
 	json_decref(v->fresh);
+	json_decref(v->fresh_made);
+	map_free(&v->made);
 	map_free(&v->known);
 	free(v->known_list);
 }

@@ -20,6 +20,7 @@ struct served {
 	struct apart_state *state;
 	unsigned char *events;
 	size_t n_bytes; /* of these */
+	struct apart_event *mark; /* the last of these is a snapshot's; NULL: an event */
 	struct wire in, answer, told;
 	unsigned n_told;
 	struct wire opened;  /* the request that has opened it: its texts are the options' */
@@ -31,6 +32,10 @@ struct served {
 	unsigned *known_list;
 	size_t n_known, cap_known, next_known;
 	json_t *fresh; /* definitions that go with the answer */
+	/* The same of synthetic events, whose numbers begin anew when one is defined or goes: by address, their number + 1. */
+	struct map made;
+	size_t n_made;
+	json_t *fresh_made;
 	bool has_ended;
 };
 
@@ -44,6 +49,24 @@ int64_t serve_pull(struct served *v, struct ubp_err *err);
 int64_t serve_probes(struct served *v, struct ubp_err *err);
 int64_t serve_names(struct served *v, struct ubp_err *err);
 void serve_events_free(struct served *v);
+
+/* Synthetic events have changed: those that the host knows are none any more. */
+void serve_forget_made(struct served *v);
+/* ubp_trigger_on_snapshot(): marks among the events. */
+int serve_on_snapshot(struct served *v, bool on);
+/* serve_counts.c */
+int64_t serve_trigger(struct served *v, struct ubp_err *err);
+int64_t serve_trigger_text(struct served *v, struct ubp_err *err);
+int64_t serve_trigger_rows(struct served *v, struct ubp_err *err);
+int64_t serve_trigger_errors(struct served *v, struct ubp_err *err);
+int64_t serve_tally(struct served *v, struct ubp_err *err);
+int64_t serve_tally_events(struct served *v, struct ubp_err *err);
+int64_t serve_tally_take(struct served *v, struct ubp_err *err);
+int64_t serve_heap(struct served *v, struct ubp_err *err);
+int64_t serve_heap_take(struct served *v, struct ubp_err *err);
+int64_t serve_record(struct served *v, struct ubp_err *err);
+int64_t serve_record_next(struct served *v, struct ubp_err *err);
+int64_t serve_record_end(struct served *v, struct ubp_err *err);
 
 /* serve.c: the host's folder, if it was sent as descriptor @i, is this process's, too. */
 void serve_take_folder(struct served *v, unsigned i);

@@ -318,8 +318,6 @@ static void wait_for_start(struct ubp_session *s, const struct ubp_until *until)
 
 int session_check_new(const struct ubp_session *s, struct ubp_err *err)
 {
-	if (s->tracing.apart)
-		return apart_refuse("counts and recordings", err);
 	if (s->tracing.is_there)
 		return ubp_fail(err, EBUSY, "the session has started");
 	if (s->tracing.was_there)

@@ -13,6 +13,8 @@
 #include "engine/base/map.h"
 #include "engine/base/texts.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/spec/spec.h"
@@ -27,11 +29,7 @@ struct session_tally {
 	uint32_t table;
 	struct texts functions; /* that probes are in */
 	bool has_files;         /* they are in several: functions are told with theirs */
-	struct ubp_tally {
-		const struct session_tally *of;
-		const struct tally *all; /* with what threads that have a ring have */
-		struct tally *own;       /* NULL, or that */
-	} now;
+	struct ubp_tally now;
 };
 
 void session_tally_free(struct ubp_session *s)
@@ -189,9 +187,12 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 {
 	struct map events = { 0 };
-	int rc = session_check_new(s, err);
-	size_t n = rc == 0 ? definitions_n(s->defined) : 0;
+	int rc = s->tracing.apart ? 0 : session_check_new(s, err);
+	size_t n;
 
+	if (s->tracing.apart)
+		return apart_tally(s, text, err);
+	n = rc == 0 ? definitions_n(s->defined) : 0;
 	if (rc == 0 && s->out.counting)
 		rc = ubp_fail(err, EBUSY, "the session counts already");
 	if (rc == 0 && n == 0)
@@ -216,8 +217,10 @@ int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 
 int ubp_tally_events(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc = session_check_new(s, err);
+	int rc = s->tracing.apart ? 0 : session_check_new(s, err);
 
+	if (s->tracing.apart)
+		return apart_tally_events(s, err);
 	if (rc == 0 && !s->out.tally)
 		rc = ubp_fail(err, EINVAL, "the session does not count");
 	if (rc == 0)
@@ -227,6 +230,8 @@ int ubp_tally_events(struct ubp_session *s, struct ubp_err *err)
 
 const char *ubp_tally_explain(struct ubp_session *s, size_t i)
 {
+	if (s->tracing.apart)
+		return apart_text(s, APART_TALLY_EXPLAIN, i);
 	return s->out.tally ? counting_explain(s, i) : NULL;
 }
 
@@ -236,6 +241,8 @@ const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
 {
 	struct session_tally *t = s->out.tally;
 
+	if (s->tracing.apart)
+		return apart_tally_take(s);
 	if (!t)
 		return NULL;
 	tally_free(t->now.own);
@@ -246,17 +253,17 @@ const struct ubp_tally *ubp_tally_take(struct ubp_session *s)
 
 size_t ubp_tally_n(const struct ubp_tally *tally)
 {
-	return tally_n(tally->all);
+	return tally->copy ? tally->copy->n : tally_n(tally->all);
 }
 
 uint64_t ubp_tally_hits(const struct ubp_tally *tally)
 {
-	return tally_hits(tally->all);
+	return tally->copy ? tally->copy->hits : tally_hits(tally->all);
 }
 
 uint64_t ubp_tally_dropped(const struct ubp_tally *tally)
 {
-	return tally_dropped(tally->all);
+	return tally->copy ? tally->copy->dropped : tally_dropped(tally->all);
 }
 
 static enum ubp_tally_kind kind_of(const struct tally_key *key)
@@ -290,6 +297,10 @@ void ubp_tally_row(const struct ubp_tally *tally, size_t i, struct ubp_tally_row
 	const struct session_tally *t = tally->of;
 	struct tally_row row;
 
+	if (tally->copy) {
+		*ret = tally->copy->rows[i];
+		return;
+	}
 	tally_row(tally->all, i, &row);
 	*ret = (struct ubp_tally_row){ .n_keys = t->plan.n_keys,
 				       .n_values = t->plan.n_values,

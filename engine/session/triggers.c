@@ -19,6 +19,7 @@
 #include "engine/base/vec.h"
 #include "engine/define/definitions.h"
 #include "engine/session/apart.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -309,13 +310,11 @@ static int add_events(struct session_triggers *triggers)
 	return 0;
 }
 
-/* They are made when they are first asked for. NULL: memory is short, or the engine is apart. */
+/* They are made when they are first asked for. NULL: memory is short. */
 struct session_triggers *triggers_of(struct ubp_session *s)
 {
 	struct session_triggers *triggers = s->out.triggers;
 
-	if (s->tracing.apart)
-		return NULL;
 	if (!triggers) {
 		triggers = calloc(1, sizeof(*triggers));
 		if (!triggers)
@@ -351,12 +350,6 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 	return NULL;
 }
 
-/* Why triggers_of() has returned NULL. */
-int triggers_none(const struct ubp_session *s, struct ubp_err *err)
-{
-	return s->tracing.apart ? apart_refuse("triggers", err) : ubp_fail(err, ENOMEM, "out of memory");
-}
-
 int triggers_find_or_fail(struct ubp_session *s, const char *name,
 			  struct trigger_event **ret_event, struct ubp_err *err)
 {
@@ -365,7 +358,7 @@ int triggers_find_or_fail(struct ubp_session *s, const char *name,
 
 	ubp_err_reset(err);
 	if (!triggers)
-		return triggers_none(s, err);
+		return ubp_fail(err, ENOMEM, "out of memory");
 	if (triggers->is_settled)
 		return ubp_fail(err, EBUSY, "triggers are settled");
 	rc = triggers_know(triggers, name);
@@ -447,8 +440,11 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	struct session_triggers *triggers;
 	struct trigger_event *event;
 	size_t before;
-	int rc = triggers_find_or_fail(s, name, &event, err);
+	int rc;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_WRITE, name, text, 0, err);
+	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc < 0)
 		return rc;
 	triggers = s->out.triggers;
@@ -468,20 +464,26 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct ubp_err *err)
 {
 	struct trigger_event *event;
-	int rc = triggers_find_or_fail(s, name, &event, err);
+	int rc;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_RECORD, name, NULL, on, err);
+	rc = triggers_find_or_fail(s, name, &event, err);
 	return rc < 0 ? rc : trigger_write_enable(event, on ? "1" : "0", 1);
 }
 
 int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *err)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 	size_t before;
 	int rc;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_SYNTHETIC_ADD, NULL, text, 0, err);
+	triggers = triggers_of(s);
 	if (!triggers)
-		return triggers_none(s, err);
+		return ubp_fail(err, ENOMEM, "out of memory");
 	drop_made(triggers);
 	before = triggers->n_logged = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));
@@ -490,9 +492,12 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 
 int ubp_synthetic_clear(struct ubp_session *s, struct ubp_err *err)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 
 	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_SYNTHETIC_CLEAR, NULL, NULL, 0, err);
+	triggers = triggers_of(s);
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	drop_made(triggers);

@@ -9,6 +9,8 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/triggers_priv.h"
@@ -84,14 +86,17 @@ static int count_probe(struct session_triggers *triggers, size_t i)
 
 int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc = session_check_new(s, err);
 	struct session_triggers *triggers;
+	int rc;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_SETTLE, NULL, NULL, 0, err);
+	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
 	triggers = triggers_of(s);
 	if (!triggers)
-		return triggers_none(s, err);
+		return ubp_fail(err, ENOMEM, "out of memory");
 	if (triggers->is_settled)
 		return 0;
 	triggers->is_settled = true;
@@ -102,7 +107,7 @@ int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
 
 const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers = s->tracing.apart ? NULL : triggers_of(s);
 	/* Those of probes that came later make records. */
 	struct trigger_event *event =
 		triggers && i < triggers->n_defined ? event_of_probe(triggers, i) : NULL;
@@ -110,6 +115,8 @@ const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
 	struct tally_plan plan;
 	const char *why, *how;
 
+	if (s->tracing.apart)
+		return apart_text(s, APART_TRIGGER_EXPLAIN, i);
 	if (!event || !trigger_has_hist(event))
 		return NULL;
 	sink_buf_free(&triggers->text);

@@ -9,6 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/define/definitions.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/inside.h"
 #include "engine/session/numbers.h"
 #include "engine/session/triggers_priv.h"
@@ -81,6 +82,8 @@ void ubp_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn, v
 	size_t i = s->out.triggers ? s->out.triggers->n_logged : 0;
 	struct ubp_err err;
 
+	if (s->tracing.apart)
+		apart_trigger_errors(s, fn, ctx);
 	if (log && log->n - i > TRIGGER_LOG_MAX)
 		i = log->n - TRIGGER_LOG_MAX;
 	for (; log && i < log->n; i++) {
@@ -99,9 +102,12 @@ void ubp_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn, v
 
 const char *ubp_trigger_state(struct ubp_session *s, const char *name)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 	const struct trigger_event *event = NULL;
 
+	if (s->tracing.apart)
+		return apart_trigger_state(s, name);
+	triggers = triggers_of(s);
 	if (triggers && triggers_know(triggers, name) == 0)
 		event = triggers_find(triggers, name);
 	return event ? event_state(event) : NULL;
@@ -111,9 +117,12 @@ int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filt
 		       struct ubp_err *err)
 {
 	struct trigger_event *event;
-	int rc = triggers_find_or_fail(s, name, &event, err);
 	size_t before;
+	int rc;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_FILTER, name, filter, 0, err);
+	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc < 0)
 		return rc;
 	before = s->out.triggers->set->log.n;
@@ -124,8 +133,11 @@ int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filt
 int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *err)
 {
 	struct trigger_event *event;
-	int rc = triggers_find_or_fail(s, name, &event, err);
+	int rc;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_CLEAR, name, NULL, 0, err);
+	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc == 0)
 		trigger_truncate(s->out.triggers->set, event);
 	return rc;
@@ -133,15 +145,20 @@ int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *e
 
 bool ubp_trigger_is_tracing(const struct ubp_session *s)
 {
+	if (s->tracing.apart)
+		return apart_is_tracing(s);
 	return !s->out.triggers || s->out.triggers->set->tracing_on;
 }
 
 int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_SET_TRACING, NULL, NULL, on, NULL);
+	triggers = triggers_of(s);
 	if (!triggers)
-		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
+		return -ENOMEM;
 	triggers->set->tracing_on = on;
 	return 0;
 }
@@ -150,20 +167,26 @@ int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 
 int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 
+	if (s->tracing.apart)
+		return apart_trigger(s, APART_TRIGGER_SNAPSHOT_AFTER, NULL, NULL, ns, NULL);
+	triggers = triggers_of(s);
 	if (!triggers)
-		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
+		return -ENOMEM;
 	triggers->after_ns = ns;
 	return 0;
 }
 
 int ubp_trigger_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, void *ctx)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers;
 
+	if (s->tracing.apart)
+		return apart_on_snapshot(s, fn, ctx);
+	triggers = triggers_of(s);
 	if (!triggers)
-		return s->tracing.apart ? -ENOTSUP : -ENOMEM;
+		return -ENOMEM;
 	triggers->on_snapshot = fn;
 	triggers->on_snapshot_ctx = ctx;
 	return 0;

@@ -46,8 +46,6 @@ struct session_triggers {
 
 /* They are made when they are first asked for. NULL: memory is short. */
 struct session_triggers *triggers_of(struct ubp_session *s);
-/* Why there are none, as an error. */
-int triggers_none(const struct ubp_session *s, struct ubp_err *err);
 /* "GROUP:EVENT", or "EVENT" of any group. */
 struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name);
 

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 #include "engine/base/map.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/triggers_priv.h"
@@ -144,15 +145,17 @@ static void give_row(void *ctx, const struct hist_head *head, const struct hist_
 int ubp_trigger_hist_rows(struct ubp_session *s, const char *name, ubp_trigger_row_fn *fn,
 			  void *ctx)
 {
-	struct session_triggers *triggers = triggers_of(s);
+	struct session_triggers *triggers = s->tracing.apart ? NULL : triggers_of(s);
 	struct trigger_event *event = triggers ? triggers_find(triggers, name) : NULL;
 	struct rows_to to = { fn, ctx };
 	const struct tally *counted = NULL;
 	struct tally *own = NULL;
 	int rc = -ENOMEM;
 
+	if (s->tracing.apart)
+		return apart_trigger_rows(s, name, fn, ctx);
 	if (!event)
-		return triggers ? -ENOENT : s->tracing.apart ? -ENOTSUP : -ENOMEM;
+		return triggers ? -ENOENT : -ENOMEM;
 	if (look_counted(triggers, event, &counted, &own))
 		rc = trigger_hist_rows(event, counted, give_row, &to);
 	tally_free(own);
@@ -179,6 +182,8 @@ const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t
 	const char *text = NULL;
 	char *full;
 
+	if (s->tracing.apart)
+		return apart_trigger_text(s, APART_SYNTHETIC_FORMAT, name, ret_len);
 	/* The kernel's limit for names of other events does not hold for these. */
 	if (asprintf(&full, "%s:%s", SYNTH_GROUP, name) >= 0) {
 		text = give(s, full, ret_len, read_format);
@@ -189,20 +194,24 @@ const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t
 
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	return give(s, name, ret_len, read_list);
+	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_LIST, name, ret_len)
+				: give(s, name, ret_len, read_list);
 }
 
 const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	return give(s, name, ret_len, read_hist);
+	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_HIST, name, ret_len)
+				: give(s, name, ret_len, read_hist);
 }
 
 const char *ubp_trigger_hist_json(struct ubp_session *s, const char *name, size_t *ret_len)
 {
-	return give(s, name, ret_len, read_hist_json);
+	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_HIST_JSON, name, ret_len)
+				: give(s, name, ret_len, read_hist_json);
 }
 
 const char *ubp_synthetic_list(struct ubp_session *s, size_t *ret_len)
 {
-	return give(s, NULL, ret_len, read_synthetic);
+	return s->tracing.apart ? apart_trigger_text(s, APART_SYNTHETIC_LIST, NULL, ret_len)
+				: give(s, NULL, ret_len, read_synthetic);
 }

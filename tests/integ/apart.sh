@@ -78,6 +78,54 @@ trace_done
 untraced "$PID"
 go; finish
 
+# counts WHERE CASE FIXTURE [ARG...]: what triggers and counts tell goes to WHERE.CASE.
+counts() {
+	local traces=$1 case=$2
+	shift 2
+	start "$@"
+	mkfifo host.fifo
+	"$TOOLS/apart_counts" "$traces" "$case" "$PID" "$FIXTURES/$1" "$ARG1" "$ARG2" > host.fifo 2> err.txt &
+	UBP_PID=$!
+	exec {from}< host.fifo
+	rm host.fifo
+	while read -r -t "$TIMEOUT" line <&"$from"; do
+		[ "$line" != ready ] || break
+		echo "$line"
+	done > "$traces.$case"
+	[ "$line" = ready ] || fail "$case: not ready: $line"
+	[ "$traces" = here ] || grep -qvx -e 0 -e "$UBP_PID" <(awk '/^TracerPid:/ { print $2 }' "/proc/$PID/task/"*/status) || fail "$case: the host traces"
+	go; finish
+	timeout "$TIMEOUT" cat <&"$from" >> "$traces.$case" || fail "it does not end"
+	exec {from}<&-
+	wait "$UBP_PID" || fail "$case: the host ended with $?"
+	UBP_PID=
+}
+[ "$where" = here ] || for case in triggers settled tally heap record folder; do
+	what="hello $words"
+	[ $case != heap ] || what='heap 200'
+	for traces in here apart; do
+		rm -rf rec elsewhere
+		# shellcheck disable=SC2086 # words
+		counts $traces $case $what
+		case $case in
+		record) "$UPROBE" --replay rec > "$traces.events" ;;
+		folder) [ ! -e rec ] && "$UPROBE" --replay elsewhere/rec > "$traces.events" ;;
+		esac || fail "$case: there is no recording where it should be"
+		LC_ALL=C sort "$traces.$case" > "$traces.sorted"
+	done
+	cmp -s here.sorted apart.sorted || fail "$case: $(diff here.sorted apart.sorted | head -n 20)"
+	case $case in
+	triggers)
+		[ "$(grep -c '^made pair times=[0-9]* len=[123]$' apart.triggers)" = 300 ] || fail "synthetic events"
+		grep -q '^row 0 hits 10 times:' apart.triggers || fail "rows of a histogram"
+		;;
+	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
+	tally) grep -q '^n 300 hits 300 dropped 0$' apart.tally || fail "counts" ;;
+	heap) grep -q '"live":[1-9]' apart.heap || fail "the heap" ;;
+	record | folder) [ "$(grep -c 'greet' apart.events)" = 300 ] || fail "events of a recording" ;;
+	esac
+done
+
 # An engine that is not there, or of another kind, is refused in a line.
 start hello
 for engine in /nowhere/engine /bin/true; do
