@@ -17,6 +17,7 @@
 #include "engine/session/numbers.h"
 #include "engine/session/serve_priv.h"
 #include "engine/sink/value.h"
+#include "engine/ubp_trigger.h"
 
 /* At each look so many of the definitions that the host has are looked at: is the probe gone? */
 #define LOOKS 32

@@ -9,7 +9,7 @@
  *	triggers  histograms, synthetic events, a trigger on a probe that comes while the session runs; what is wrong with some
  *	settled   a histogram that is counted where the hits are
  *	tally     counts in place of events
- *	heap      what keep() allocates and lives; the fixture is heap
+ *	heap      blocks, by stacks
  *	record    a recording, "rec", in two files
  *	folder    this process changes its folder before it says where to record
  */
@@ -283,15 +283,16 @@ static void tally(const char *program, const char *arg1, const char *arg2)
 	}
 }
 
-static void heap(const char *program)
+/* Each call allocates a block of as many bytes as its second argument says, at its first. */
+static void heap(const char *program, const char *arg1, const char *arg2)
 {
 	char text[512];
 	struct ubp_heap_row r;
 	const char *json;
 	size_t len;
 
-	snprintf(text, sizeof(text), "r:%s:keep p=$retval:u64 size=-8($retval):u64", program);
-	must("keep", ubp_add(s, text, NULL, &err));
+	snprintf(text, sizeof(text), "p:%s:greet p=%s:u64 size=%s:u32", program, arg1, arg2);
+	must("greet", ubp_add(s, text, NULL, &err));
 	told("no such", ubp_heap_allocates(s, 7, "p:size", &err));
 	told("bad", ubp_heap_allocates(s, 0, "q", &err));
 	told("allocates", ubp_heap_allocates(s, 0, "p:size", &err));
@@ -347,7 +348,7 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "tally") == 0)
 		tally(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "heap") == 0)
-		heap(argv[4]);
+		heap(argv[4], argv[5], argv[6]);
 	else
 		record(argv[4], argv[6], strcmp(what, "folder") == 0);
 	ubp_session_free(s);
