@@ -13,7 +13,7 @@
 #include "engine/base/vec.h"
 #include "engine/session/apart_priv.h"
 #include "engine/session/rows_wire.h"
-#include "engine/session/tally.h"
+#include "engine/session/tally_taken.h"
 
 /* A request that takes a number, or none, and a text, or none. */
 static int ask(struct ubp_session *s, enum apart_op op, const uint64_t *numbers, unsigned n,

@@ -17,6 +17,7 @@
 #include "engine/session/apart_counts.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
+#include "engine/session/tally_taken.h"
 #include "engine/spec/spec.h"
 #include "engine/tally/tally.h"
 #include "engine/tally/text.h"

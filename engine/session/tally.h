@@ -6,30 +6,7 @@
 #ifndef UBP_SESSION_TALLY_H
 #define UBP_SESSION_TALLY_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-#include "engine/apart/wire.h"
-
-struct session_tally;
-struct tally;
 struct ubp_session;
-struct ubp_tally_row;
-
-/* What an engine that is apart has told. */
-struct tally_copy {
-	struct wire message; /* the rows' texts */
-	struct ubp_tally_row *rows;
-	size_t n;
-	uint64_t hits, dropped;
-};
-
-struct ubp_tally {
-	const struct session_tally *of;
-	const struct tally *all; /* with what threads that have a ring have */
-	struct tally *own;       /* NULL, or that */
-	struct tally_copy *copy; /* in place of these; NULL: the session counts itself */
-};
 
 void session_tally_free(struct ubp_session *s);
 
