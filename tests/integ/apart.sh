@@ -100,7 +100,7 @@ counts() {
 	wait "$UBP_PID" || fail "$case: the host ended with $?"
 	UBP_PID=
 }
-[ "$where" = here ] || for case in triggers settled tally heap record folder; do
+[ "$where" = here ] || for case in triggers settled marks later tally heap record folder; do
 	for traces in here apart; do
 		rm -rf rec elsewhere
 		# shellcheck disable=SC2086 # words
@@ -115,9 +115,13 @@ counts() {
 	case $case in
 	triggers)
 		[ "$(grep -c '^made pair times=[0-9]* len=[123]$' apart.triggers)" = 300 ] || fail "synthetic events"
-		grep -q '^row 0 hits 10 times:' apart.triggers || fail "rows of a histogram"
+		# What an event's filter drops is counted all the same.
+		grep -qx 'row 0 hits 21 times:5 7 40 0 - times=6090' apart.triggers || fail "rows of a histogram"
+		grep -qx 'events 910' apart.triggers || fail "events: $(grep '^events' apart.triggers)"
 		;;
 	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
+	marks) grep -v '^snapshot if' apart.marks | cmp -s - <(echo 'on snapshot: 0'; printf 'snapshot of %d\n' 100 250; echo 'events 300') || fail "snapshots" ;;
+	later) grep -qx 'events 300' apart.later || fail "what comes behind a snapshot" ;;
 	tally) grep -q '^n 300 hits 300 dropped 0$' apart.tally || fail "counts" ;;
 	heap) grep -q '"live":45150' apart.heap || fail "the heap" ;;
 	record | folder) [ "$(grep -c 'greet' apart.events)" = 300 ] || fail "events of a recording" ;;

@@ -8,6 +8,8 @@
  *
  *	triggers  histograms, synthetic events, a trigger on a probe that comes while the session runs; what is wrong with some
  *	settled   a histogram that is counted where the hits are
+ *	marks     snapshots, told between the events that are in them and those that are not
+ *	later     a snapshot, and what comes behind it
  *	tally     counts in place of events
  *	heap      blocks, by stacks
  *	record    a recording, "rec", in two files
@@ -225,6 +227,44 @@ static void settled(const char *program, const char *arg2)
 	tell("hist", hist, hist ? len : 0);
 }
 
+/* --- snapshots ----------------------------------------------------------------------- */
+
+static void on_snapshot(void *ctx)
+{
+	(void)ctx;
+	printf("snapshot of %ld\n", n_events);
+}
+
+static void define_snapshots(const char *program, const char *arg2)
+{
+	char text[512];
+
+	snprintf(text, sizeof(text), "p:greet %s:greet times=%s:u32", program, arg2);
+	must("greet", ubp_add(s, text, NULL, &err));
+	write_trigger("greet", "snapshot if times == 100 || times == 250");
+}
+
+static void marks(const char *program, const char *arg2)
+{
+	define_snapshots(program, arg2);
+	printf("on snapshot: %d\n", ubp_trigger_on_snapshot(s, on_snapshot, NULL));
+	start();
+	ready();
+	run();
+}
+
+/* The first hands out what comes in an hour, and so all. */
+static void later(const char *program, const char *arg2)
+{
+	define_snapshots(program, arg2);
+	printf("after: %d\n", ubp_trigger_snapshot_after(s, UINT64_C(3600000000000)));
+	start();
+	ready();
+	run();
+}
+
+/* --- all triggers -------------------------------------------------------------------- */
+
 static void triggers(const char *program, const char *arg1, const char *arg2)
 {
 	char text[512];
@@ -345,6 +385,10 @@ int main(int argc, char **argv)
 		triggers(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "settled") == 0)
 		settled(argv[4], argv[6]);
+	else if (strcmp(what, "marks") == 0)
+		marks(argv[4], argv[6]);
+	else if (strcmp(what, "later") == 0)
+		later(argv[4], argv[6]);
 	else if (strcmp(what, "tally") == 0)
 		tally(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "heap") == 0)
