@@ -32,8 +32,8 @@ enum apart_op {
 	APART_ENABLE,          /* index, on */
 	APART_TELL_PROCESSES,
 	APART_TELL_FAULTS,
-	APART_SAMPLE_NEXT,     /* on */
-	APART_LATENCY,         /* ns */
+	APART_SAMPLE_NEXT, /* on */
+	APART_LATENCY,     /* ns */
 	APART_PROBES_ADD, /* form, filter, disabled, texts -> first, how many; with the folder */
 	APART_PROBES_REMOVE,  /* numbers */
 	APART_SET_FILTER,     /* number, filter */
@@ -52,8 +52,8 @@ enum apart_op {
 	APART_TALLY_EVENTS,
 	APART_TALLY_TAKE, /* -> hits, dropped, rows; -ENODATA: nothing counts */
 	APART_HEAP,       /* index, does it free, text */
-	APART_HEAP_TAKE,  /* of how many stacks the host has the text -> is memory short, rows */
-	APART_RECORD,     /* options; with the folder */
+	APART_HEAP_TAKE, /* of how many stacks the host has the text -> is memory short, rows */
+	APART_RECORD,    /* options; with the folder */
 	APART_RECORD_NEXT,
 	APART_RECORD_END,
 	APART_OP_N,
@@ -115,9 +115,9 @@ struct apart_state {
 	uint32_t is_done, has_failed, command_pid;
 	uint32_t
 		is_rung; /* the bell was rung, and no APART_PULL has come since: what is above may be old */
-	uint32_t is_tracing;                         /* ubp_trigger_is_tracing() */
-	uint32_t record_is_full;                     /* ubp_record_is_full() */
-	uint64_t record_count, record_bytes;         /* ubp_record_count() */
+	uint32_t is_tracing;                 /* ubp_trigger_is_tracing() */
+	uint32_t record_is_full;             /* ubp_record_is_full() */
+	uint64_t record_count, record_bytes; /* ubp_record_count() */
 	/* The host's, atomic: what takes long is to be given up. */
 	uint32_t is_over;
 };
@@ -131,7 +131,8 @@ struct apart_state {
 struct apart_event {
 	uint64_t weight; /* ubp_event_weight() */
 	int32_t id;      /* ubp_event_probe() */
-	uint32_t made;   /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
+	uint32_t
+		made; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
 };
 
 /* .made of what is no event: a snapshot is taken there, or so many as .weight says. */

@@ -94,8 +94,8 @@ static int keep_made(struct apart *a, const json_t *json, struct ubp_err *err)
 	if (!maker)
 		return -err->code;
 	maker->mirror->is_made = true;
-	if (number > a->n_made || (number == a->n_made &&
-				   VEC_ROOM(a->made, &a->cap_made, a->n_made) < 0)) {
+	if (number > a->n_made ||
+	    (number == a->n_made && VEC_ROOM(a->made, &a->cap_made, a->n_made) < 0)) {
 		maker_put(maker);
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
@@ -317,7 +317,7 @@ static void hand_out(struct ubp_session *s, const struct apart_event *head,
 	if (head->made == APART_SNAPSHOT) {
 		tell_snapshots(s, head->weight);
 	} else if (record->kind != EVENT_HIT ||
-	    (head->made && begin_made(s, head->made, &event))) {
+		   (head->made && begin_made(s, head->made, &event))) {
 		*is_ended |= fn(ctx, &event) != 0;
 	} else if (head->made) {
 		__atomic_add_fetch(&s->tracing.apart->n_untold, 1, __ATOMIC_RELAXED);

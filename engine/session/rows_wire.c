@@ -36,8 +36,7 @@ static unsigned get_parts(struct wire *wire, struct ubp_tally_part *parts, unsig
 		parts[i].is_signed = wire_get(wire);
 		parts[i].text = wire_get_text(wire);
 		parts[i].name = wire_get_text(wire);
-		wire->failed |=
-			!parts[i].name || (needs_text(parts[i].kind) && !parts[i].text);
+		wire->failed |= !parts[i].name || (needs_text(parts[i].kind) && !parts[i].text);
 	}
 	return wire->failed ? 0 : (unsigned)n;
 }

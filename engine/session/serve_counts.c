@@ -43,7 +43,8 @@ static int change_triggers(struct served *v, enum apart_trigger what, const char
 	case APART_SYNTHETIC_CLEAR:
 		return ubp_synthetic_clear(s, err);
 	}
-	return ubp_fail(err, EPROTO, "the engine does not know change %d of triggers", (int)what);
+	return ubp_fail(err, EPROTO, "the engine does not know change %d of triggers",
+			(int)what);
 }
 
 /* Is this called with no event, or no text, that it takes? */

@@ -58,7 +58,8 @@ static uint32_t made_number(struct served *v, const struct spec_probe *spec)
 	if (!v->fresh_made)
 		v->fresh_made = json_array();
 	if (!v->fresh_made ||
-	    json_array_append_new(v->fresh_made, probe_to_json((unsigned)v->n_made, spec)) < 0) {
+	    json_array_append_new(v->fresh_made, probe_to_json((unsigned)v->n_made, spec)) <
+		    0) {
 		(void)map_remove(&v->made, (uintptr_t)spec);
 		return 0;
 	}

@@ -300,8 +300,8 @@ static void tally(const char *program, const char *arg1, const char *arg2)
 	must("greet", ubp_add(s, text, NULL, &err));
 	printf("none %d\n", ubp_tally_take(s) == NULL);
 	told("bad", ubp_tally(s, "hist:keys=nothing", &err));
-	told("tally", ubp_tally(s, "hist:keys=event,name,times.buckets=100:vals=times,times.max",
-				&err));
+	told("tally",
+	     ubp_tally(s, "hist:keys=event,name,times.buckets=100:vals=times,times.max", &err));
 	told("events", ubp_tally_events(s, &err));
 	printf("explain %d\n", ubp_tally_explain(s, 0) != NULL);
 	start();
