@@ -7,6 +7,7 @@
 #include <poll.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -60,11 +61,33 @@ static void on_tell(void *ctx, const char *text)
 	tell(ctx, false, text);
 }
 
+/* The host says so, or there is no host any more. */
 static bool is_over(void *ctx)
 {
 	const struct served *v = ctx;
+	struct pollfd p[2] = { { .fd = v->host, .events = POLLIN },
+			       { .fd = v->socket, .events = POLLRDHUP } };
 
-	return __atomic_load_n(&v->state->is_over, __ATOMIC_ACQUIRE);
+	return __atomic_load_n(&v->state->is_over, __ATOMIC_ACQUIRE) || poll(p, 2, 0) > 0;
+}
+
+static int watch(struct served *v, int fd, uint32_t events)
+{
+	struct epoll_event ev = { .events = events };
+
+	return fd < 0 ? 0 : epoll_ctl(v->wakes, EPOLL_CTL_ADD, fd, &ev);
+}
+
+/* What takes long is asked by all of these whether it is to go on. */
+static int watch_host(struct served *v, pid_t pid, struct ubp_err *err)
+{
+	v->host = (int)syscall(SYS_pidfd_open, pid, 0);
+	v->wakes = epoll_create1(EPOLL_CLOEXEC);
+	if (v->wakes < 0 || watch(v, v->over, EPOLLIN) < 0 || watch(v, v->host, EPOLLIN) < 0 ||
+	    watch(v, v->socket, EPOLLRDHUP) < 0)
+		return ubp_fail_sys(err, "the engine cannot watch its host");
+	v->until = (struct ubp_until){ v->wakes, is_over, v };
+	return 0;
 }
 
 static int take_memory(struct served *v, struct ubp_err *err)
@@ -103,7 +126,7 @@ static void get_options(struct served *v, struct ubp_options *o)
 	o->warn = o->warn ? on_warning : NULL;
 	o->tell = o->tell ? on_tell : NULL;
 	o->warn_ctx = v;
-	o->until = o->until ? &v->until : NULL;
+	o->until = &v->until;
 }
 
 /* The first request. */
@@ -124,8 +147,9 @@ static int64_t serve_open(struct served *v, struct ubp_err *err)
 	rc = take_memory(v, err);
 	if (rc < 0)
 		return rc;
-	v->until = (struct ubp_until){ v->over, is_over, v };
-	v->host = (int)syscall(SYS_pidfd_open, pid, 0);
+	rc = watch_host(v, pid, err);
+	if (rc < 0)
+		return rc;
 	exclude_host(pid);
 	return ubp_session_new(&opt, &v->session, err);
 }
@@ -239,7 +263,7 @@ static int serve_until_end(struct served *v)
 
 int session_serve(int socket)
 {
-	struct served v = { .socket = socket, .host = -1, .over = -1, .bell = -1 };
+	struct served v = { .socket = socket, .host = -1, .over = -1, .bell = -1, .wakes = -1 };
 	int rc = serve_until_end(&v);
 
 	ubp_session_free(v.session);

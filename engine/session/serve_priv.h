@@ -15,6 +15,7 @@
 
 struct served {
 	int socket, over, bell, host; /* .host: a pidfd; -1: none */
+	int wakes;                    /* readable when one of these tells something; .until's */
 	struct ubp_session *session;  /* NULL: it is not open yet */
 	struct ubp_until until;
 	struct apart_state *state;

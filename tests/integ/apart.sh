@@ -78,6 +78,38 @@ trace_done
 untraced "$PID"
 go; finish
 
+# The host is killed while the engine waits for a file that nobody gives it: the engine ends all the same.
+if [ "$where" = apart ] && (WHY=; need_hold) > /dev/null; then
+	start hello
+	cp "$FIXTURES/hello" prog
+	mkfifo opened
+	python3 -c '
+import ctypes, os, struct, sys
+libc = ctypes.CDLL(None, use_errno=True)
+held = libc.fanotify_init(4, 0)  # FAN_CLASS_CONTENT
+wait, _ = os.pipe()  # until it is killed
+if held < 0 or libc.fanotify_mark(held, 1, ctypes.c_uint64(0x10000), -100, b"prog") < 0:  # FAN_OPEN_PERM
+    sys.exit(os.strerror(ctypes.get_errno()))
+print("held", flush=True)
+print(struct.unpack("=IBBHQii", os.read(held, 24))[-1], flush=True)  # who opens it
+os.read(wait, 1)' > opened &
+	holder=$!
+	PIDS+=("$holder")
+	exec {from}< opened
+	read -r -t "$TIMEOUT" line <&"$from" && [ "$line" = held ] || fail "no file is held"
+	"$TOOLS/apart_host" apart plain "$PID" "p:$PWD/prog:greet" > out.txt 2> err.txt &
+	UBP_PID=$!
+	read -r -t "$TIMEOUT" engine <&"$from" || fail "nobody opens the file"
+	[ "$(cat "/proc/$engine/comm")" = ubp-engine ] || fail "it is not the engine that opens the file"
+	kill -9 "$UBP_PID"
+	wait "$UBP_PID" 2> /dev/null
+	UBP_PID=
+	eventually is_gone "$engine"
+	kill "$holder"
+	exec {from}<&-
+	go; finish
+fi
+
 # counts WHERE CASE FIXTURE [ARG...]: what triggers and counts tell goes to WHERE.CASE.
 counts() {
 	local traces=$1 case=$2
