@@ -5,6 +5,7 @@
 # same time as those before it, those behind --then when all before them have ended. Whoever has run its own
 # tests helps those beside with their last ones, so that no processor waits. A test
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
+# Each line tells how many of all tests have ended, and after which time; a terminal shows what runs.
 # What a test prints is shown when it fails. It is then run once more, by itself, when all others have ended: one
 # that passes then is unsteady, which is told by name, and is no failure of the whole. Ends with "N passed, N failed".
 # A script may ask for more time than others by "# test-seconds: N" near its top, and by "# test-mounts" that what it mounts is seen by
@@ -24,6 +25,15 @@ seconds_of() {
 mounts() {
 	case $1 in *.sh | *.py) sed -n '1,12p' "$1" | grep -qx '# test-mounts' && unshare -m true 2> /dev/null ;; *) false ;; esac
 }
+# Where the run is: "12 of 630, 3:05". Those that are run again come on top.
+all=0
+for word; do case $word in --*) ;; *) all=$((all + 1)) ;; esac; done
+so_far() { printf '%d of %d, %d:%02d' "$(cat "$tmp"/*/ends 2> /dev/null | wc -l)" $all $((SECONDS / 60)) $((SECONDS % 60)); }
+# On a terminal the last line is what was begun last.
+now=
+clear=
+if [ -t 1 ]; then now=yes clear=$'\r\e[K'; fi
+
 # one_test TEST DIR: for DIR/ends a word and the name, for people a line or more.
 one_test() {
 	local test=$1 dir=$2 name path cmd start=$SECONDS rc took end cpu TIMEFORMAT='%U + %S'
@@ -35,6 +45,7 @@ one_test() {
 	*) cmd=("$path") ;;
 	esac
 	! mounts "$path" || cmd=(unshare -m "${cmd[@]}")
+	[ -z "$now" ] || printf '%s[%s] %s' "$clear" "$(so_far)" "$name"
 	rm -rf "$dir/w"; mkdir -p "$dir/w"
 	{
 		time {
@@ -45,19 +56,24 @@ one_test() {
 	took=$((SECONDS - start))
 	read -r cpu < "$dir/cpu"
 	case $rc in
-	0) end=passed; printf 'PASS  %s (%d s, %s of CPU)\n' "$name" "$took" "$cpu" ;;
-	77) end=skipped; printf 'SKIP  %s: %s\n' "$name" "$(tail -n 1 "$dir/out")" ;;
-	*)
-		end=failed
+	0) end=passed ;;
+	77) end=skipped ;;
+	*) end=failed ;;
+	esac
+	echo "$end $name" >> "$dir/ends"
+	printf %s "$clear"
+	case $end in
+	passed) printf 'PASS  %s (%d s, %s of CPU) [%s]\n' "$name" "$took" "$cpu" "$(so_far)" ;;
+	skipped) printf 'SKIP  %s: %s [%s]\n' "$name" "$(tail -n 1 "$dir/out")" "$(so_far)" ;;
+	failed)
 		{
-			printf 'FAIL  %s (exit %d, %d s)\n' "$name" $rc "$took"
+			printf 'FAIL  %s (exit %d, %d s) [%s]\n' "$name" $rc "$took" "$(so_far)"
 			tail -n "${TEST_TAIL:-80}" "$dir/out" | sed 's/^/      /'
 		} > "$dir/told"
 		cat "$dir/told"
 		echo "$path" >> "$dir/failed"
 		;;
 	esac
-	echo "$end $name" >> "$dir/ends"
 }
 # lane DIR TEST...: those that nobody else has begun.
 lane() {
