@@ -34,7 +34,7 @@ struct arch_jump {
 	 * The same for a jump that leads to a hop only (struct hop): one instruction. NULL: there
 	 * are no such jumps, or no need of them.
 	 */
-	int (*find_short)(const uint8_t *code, size_t len, uint64_t vaddr,
+	int (*find_short)(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 			  struct window *ret_window, struct ubp_err *err);
 	/* How far from a window's start a hop may begin: [-short_back, short_on]. */
 	uint8_t short_back, short_on;

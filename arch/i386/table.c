@@ -72,10 +72,10 @@ static int find_window(const uint8_t *code, size_t len, size_t padding, uint64_t
 	return x86_window(32, code, len, padding, vaddr, ret_window, err);
 }
 
-static int find_short(const uint8_t *code, size_t len, uint64_t vaddr,
+static int find_short(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		      struct window *ret_window, struct ubp_err *err)
 {
-	return x86_short_window(32, code, len, vaddr, ret_window, err);
+	return x86_short_window(32, code, len, padding, vaddr, ret_window, err);
 }
 
 static int operand_parse_place(const char **at, struct operand *operand, struct ubp_err *err)

@@ -146,6 +146,15 @@ static void choose_jump(unsigned bits, struct window *w)
 		w->jump_len = JUMP_LEN;
 }
 
+/* Bytes of fill behind it. */
+static size_t fill_behind(unsigned bits, const struct window *w, const uint8_t *code,
+			  size_t len, size_t padding)
+{
+	size_t fill = x86_fill(bits, code + w->len, len - w->len);
+
+	return w->len + fill == len ? fill + padding : fill;
+}
+
 /* Whole instructions for @jump_len bytes of a jump. */
 static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
 		uint8_t jump_len, uint64_t vaddr, struct window *w, struct ubp_err *err)
@@ -153,7 +162,6 @@ static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
 	memset(w, 0, sizeof(*w));
 	w->jump_len = jump_len;
 	while (w->len < jump_len) {
-		size_t fill;
 		int rc = add_insn(bits, w, code, len, vaddr, err);
 
 		if (rc < 0)
@@ -161,10 +169,7 @@ static int find(unsigned bits, const uint8_t *code, size_t len, size_t padding,
 		if (w->len >= jump_len || !x86_ends_flow(&w->insns[w->n - 1]))
 			continue;
 		/* What follows may be anybody's, if it is not fill. */
-		fill = x86_fill(bits, code + w->len, len - w->len);
-		if (w->len + fill == len)
-			fill += padding;
-		if (w->len + fill >= jump_len)
+		if (w->len + fill_behind(bits, w, code, len, padding) >= jump_len)
 			break;
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP,
@@ -184,8 +189,8 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 	return rc;
 }
 
-int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
-		     struct window *ret_window, struct ubp_err *err)
+int x86_short_window(unsigned bits, const uint8_t *code, size_t len, size_t padding,
+		     uint64_t vaddr, struct window *ret_window, struct ubp_err *err)
 {
 	struct window *w = ret_window;
 	int rc;
@@ -195,7 +200,9 @@ int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t va
 	rc = add_insn(bits, w, code, len, vaddr, err);
 	if (rc < 0)
 		return rc;
-	if (w->len < SHORT_JUMP) {
+	if (w->len < SHORT_JUMP &&
+	    !(x86_ends_flow(&w->insns[0]) &&
+	      w->len + fill_behind(bits, w, code, len, padding) >= SHORT_JUMP)) {
 		w->why = WINDOW_SHORT;
 		return ubp_fail(err, EOPNOTSUPP, "'%s' has %d byte, a short jump takes %d",
 				x86_insn_text(&w->insns[0]).s, w->len, SHORT_JUMP);
@@ -203,10 +210,10 @@ int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t va
 	return check_targets(w, err);
 }
 
-int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct window *ret_window,
-		   struct ubp_err *err)
+int x86_find_short(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		   struct window *ret_window, struct ubp_err *err)
 {
-	return x86_short_window(64, code, len, vaddr, ret_window, err);
+	return x86_short_window(64, code, len, padding, vaddr, ret_window, err);
 }
 
 int x86_find_punned(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t vaddr,

@@ -20,8 +20,8 @@ int x86_window(unsigned bits, const uint8_t *code, size_t len, size_t padding, u
 	       struct window *ret_window, struct ubp_err *err);
 
 /* The same of x86_find_short(). */
-int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t vaddr,
-		     struct window *ret_window, struct ubp_err *err);
+int x86_short_window(unsigned bits, const uint8_t *code, size_t len, size_t padding,
+		     uint64_t vaddr, struct window *ret_window, struct ubp_err *err);
 
 /* How far from its window a short jump leads. */
 #define X86_SHORT_BACK 126
@@ -31,8 +31,8 @@ int x86_short_window(unsigned bits, const uint8_t *code, size_t len, uint64_t va
 int x86_find_window(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);
 /* The one that a short jump takes the place of. */
-int x86_find_short(const uint8_t *code, size_t len, uint64_t vaddr, struct window *ret_window,
-		   struct ubp_err *err);
+int x86_find_short(const uint8_t *code, size_t len, size_t padding, uint64_t vaddr,
+		   struct window *ret_window, struct ubp_err *err);
 /* Those that a part of a jump, @jump_len bytes, takes the place of. */
 int x86_find_punned(const uint8_t *code, size_t len, uint8_t jump_len, uint64_t vaddr,
 		    struct window *ret_window, struct ubp_err *err);

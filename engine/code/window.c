@@ -36,20 +36,35 @@ struct site {
 	struct ubp_err *err;
 };
 
+static struct site site_in(struct object *object, struct window *window, struct ubp_err *err)
+{
+	return (struct site){
+		.object = object, .arch = object->arch, .window = window, .err = err
+	};
+}
+
+static struct site site_exit(struct object *object, struct window *window, struct ubp_err *err)
+{
+	struct site s = site_in(object, window, err);
+
+	s.is_run_up = true;
+	return s;
+}
+
 static int refuse(const struct site *s, enum window_refusal why, const char *text)
 {
 	s->window->why = (uint8_t)why;
 	return ubp_fail(s->err, EOPNOTSUPP, "%s", text);
 }
 
-/* Bytes of fill behind the function, that are nobody's. */
+/* Bytes of fill behind the function, that are nobody's, if a window may reach so far. */
 static size_t find_padding(const struct site *s)
 {
 	uint8_t code[UBP_WINDOW_MAX];
 	ssize_t len = code_read(s->object, s->end, code, sizeof(code));
 	size_t fill, n = 0;
 
-	if (len <= 0)
+	if (len <= 0 || s->end - s->vaddr >= PADDING_MAX)
 		return 0;
 	fill = s->arch->insn.fill_len(code, (size_t)len);
 	for (; n < fill && n < PADDING_MAX; n++) {
@@ -94,8 +109,7 @@ static int find_window(struct site *s)
 	if (len <= 0)
 		return ubp_fail(s->err, EIO, "cannot read the code of %s", s->object->path);
 	return s->arch->jump.find(code, left < (size_t)len ? left : (size_t)len,
-				  left < PADDING_MAX ? find_padding(s) : 0, s->vaddr, s->window,
-				  s->err);
+				  find_padding(s), s->vaddr, s->window, s->err);
 }
 
 /* The instruction that a breakpoint takes the place of. */
@@ -312,9 +326,7 @@ static int look(struct site *s, uint64_t foffset, struct lead *lead)
 int object_lead(struct object *object, uint64_t foffset, struct lead *ret_lead,
 		struct window *ret_window, struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
+	struct site s = site_in(object, ret_window, err);
 	int rc;
 
 	memset(ret_lead, 0, sizeof(*ret_lead));
@@ -355,7 +367,7 @@ static int look_short(struct site *s, uint64_t foffset)
 
 	if (rc < 0)
 		return rc;
-	rc = s->arch->jump.find_short(code, own, s->vaddr, s->window, s->err);
+	rc = s->arch->jump.find_short(code, own, find_padding(s), s->vaddr, s->window, s->err);
 	if (rc == 0 && s->object->is_go)
 		return refuse(s, WINDOW_GO, "goroutines may be parked at what a jump leads to");
 	if (rc == 0)
@@ -367,17 +379,20 @@ static int look_short(struct site *s, uint64_t foffset)
 	return rc;
 }
 
+static int look_all_short(struct site *s, uint64_t foffset)
+{
+	memset(s->window, 0, sizeof(*s->window));
+	if (!s->arch || !s->arch->jump.find_short)
+		return refuse(s, WINDOW_INSN, "no short jumps for this instruction set");
+	return look_short(s, foffset);
+}
+
 int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
 			struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
+	struct site s = site_in(object, ret_window, err);
 
-	memset(ret_window, 0, sizeof(*ret_window));
-	if (!s.arch || !s.arch->jump.find_short)
-		return refuse(&s, WINDOW_INSN, "no short jumps for this instruction set");
-	return look_short(&s, foffset);
+	return look_all_short(&s, foffset);
 }
 
 /* In a jump for @jump_len bytes. */
@@ -421,9 +436,7 @@ static int look_all_punned(struct site *s, uint64_t foffset)
 int object_window_punned(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
+	struct site s = site_in(object, ret_window, err);
 
 	return look_all_punned(&s, foffset);
 }
@@ -455,11 +468,7 @@ static int look_run_up(struct site *s, uint64_t foffset)
 int object_window_run_up(struct object *object, uint64_t foffset, bool several,
 			 struct window *ret_window, struct ubp_err *err)
 {
-	struct site s = { .object = object,
-			  .arch = object->arch,
-			  .is_run_up = true,
-			  .window = ret_window,
-			  .err = err };
+	struct site s = site_exit(object, ret_window, err);
 	int rc = look(&s, foffset, NULL);
 
 	if (several || (rc == 0 && ret_window->n == 1) || (rc < 0 && rc != -EOPNOTSUPP) ||
@@ -486,11 +495,7 @@ static int find_at_ret(struct object *object, uint64_t foffset,
 		       int (*find)(struct site *s, uint64_t foffset), struct window *ret_window,
 		       struct ubp_err *err)
 {
-	struct site s = { .object = object,
-			  .arch = object->arch,
-			  .is_run_up = true,
-			  .window = ret_window,
-			  .err = err };
+	struct site s = site_exit(object, ret_window, err);
 	int rc;
 
 	if (!object->arch || !object->arch->jump.runs_anywhere)
@@ -516,19 +521,25 @@ int object_window_punned_ret(struct object *object, uint64_t foffset, struct win
 	return find_at_ret(object, foffset, look_all_punned, ret_window, err);
 }
 
+int object_window_short_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			    struct ubp_err *err)
+{
+	return find_at_ret(object, foffset, look_all_short, ret_window, err);
+}
+
 int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
 			  struct ubp_err *err)
 {
-	struct site s = { .object = object,
-			  .arch = object->arch,
-			  .is_run_up = true,
-			  .window = ret_window,
-			  .err = err };
+	struct site s = site_exit(object, ret_window, err);
 	int rc;
 
 	if (!object->arch || !object->arch->jump.runs_anywhere)
 		return ubp_fail(err, EOPNOTSUPP, "no detours where functions are left");
 	rc = look(&s, foffset, NULL);
+	if (rc == -EOPNOTSUPP && object->arch->jump.find_short) {
+		ubp_err_reset(err);
+		rc = look_all_short(&s, foffset);
+	}
 	if (rc == 0 && (ret_window->n > 1 || ret_window->insns[0].leave != LEAVE_JUMP ||
 			!object->arch->jump.ends_flow(&ret_window->insns[0])))
 		return ubp_fail(err, EOPNOTSUPP, "it is no plain jump");
@@ -574,9 +585,7 @@ int object_window_first(struct object *object, uint64_t foffset, struct window *
 int object_window(struct object *object, uint64_t foffset, struct window *ret_window,
 		  struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
+	struct site s = site_in(object, ret_window, err);
 
 	return look(&s, foffset, NULL);
 }
@@ -584,9 +593,7 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 int object_window_behind(struct object *object, uint64_t foffset, struct lead *ret_lead,
 			 struct window *ret_window, struct ubp_err *err)
 {
-	struct site s = {
-		.object = object, .arch = object->arch, .window = ret_window, .err = err
-	};
+	struct site s = site_in(object, ret_window, err);
 
 	memset(ret_lead, 0, sizeof(*ret_lead));
 	return look(&s, foffset, ret_lead);

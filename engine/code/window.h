@@ -27,7 +27,7 @@ int object_window(struct object *object, uint64_t foffset, struct window *ret_wi
 		  struct ubp_err *err);
 
 /*
- * A window of one instruction, of two bytes or more, whose jump leads to one of ret_window->hops. Errors as
+ * A window of one instruction, of two bytes or more with the fill behind it, whose jump leads to one of ret_window->hops. Errors as
  * of object_window().
  */
 int object_window_short(struct object *object, uint64_t foffset, struct window *ret_window,
@@ -54,11 +54,15 @@ int object_window_run_up(struct object *object, uint64_t foffset, bool several,
 int object_window_at_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			 struct ubp_err *err);
 
+/* The same with a short jump, which leads to one of ret_window->hops. */
+int object_window_short_ret(struct object *object, uint64_t foffset, struct window *ret_window,
+			    struct ubp_err *err);
+
 /* The same with a punned jump. */
 int object_window_punned_ret(struct object *object, uint64_t foffset, struct window *ret_window,
 			     struct ubp_err *err);
 
-/* The same of a jump to another function, as long as the one that is to stand there. */
+/* The same of a jump to another function, as long as the one that is to stand there, which may be a short one. */
 int object_window_at_jump(struct object *object, uint64_t foffset, struct window *ret_window,
 			  struct ubp_err *err);
 

@@ -16,7 +16,6 @@
 #include "engine/code/exits.h"
 #include "engine/code/refusals.h"
 #include "engine/code/unwinder.h"
-#include "engine/code/window.h"
 #include "engine/define/spawn.h"
 #include "engine/elf/object.h"
 #include "engine/elf/properties.h"
@@ -261,107 +260,6 @@ void check_find_exits(struct uprobe *probe)
 	ubp_err_reset(&why_not);
 	probe->exits_due = false;
 	(void)look_for_exits(probe, file, probe->foffset, &why_not);
-}
-
-static void take_window(struct uprobe_exit *e, const struct window *window)
-{
-	e->pun = window->pun;
-	e->asks_room = window->asks_room;
-}
-
-/* Bytes that a jump at the start of the function, or behind its first instruction, may need. */
-static uint64_t start_len(const struct uprobe *u)
-{
-	const struct uprobe_window *w = &u->window;
-
-	return w->len && !w->n_hops && !w->pun.n_fixed ? (uint64_t)w->lead.len + w->len
-						       : UBP_WINDOW_MAX;
-}
-
-/*
- * A jump on one instruction, which nobody is in the middle of: a thread, or a goroutine, that was interrupted in the run-up comes to
- * the ret, and is seen there; or on @several. Not near the start of the function: other jumps there may need more room.
- */
-static void find_run_up(const struct uprobe *u, struct object *object, struct uprobe_exit *e,
-			uint8_t len, bool several)
-{
-	uint64_t foffset = e->foffset - len;
-	struct window window;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	e->run_up = 0;
-	if (len == 0 || foffset < u->foffset + start_len(u) ||
-	    object_window_run_up(object, foffset, several, &window, &ignored) < 0 ||
-	    object_read(object, foffset, e->run_up_code, len) != len)
-		return;
-	e->run_up = len;
-	take_window(e, &window);
-}
-
-/* On the ret itself, and on fill behind it: who comes to the ret comes to the jump. */
-static bool find_at_ret(struct object *object, struct uprobe_exit *e)
-{
-	struct window window;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	if (object_window_at_ret(object, e->foffset, &window, &ignored) < 0)
-		return false;
-	take_window(e, &window);
-	e->padding = window.jump_len - window.len;
-	return true;
-}
-
-/* The same of a punned jump, on less fill. */
-static void find_pun_at_ret(struct object *object, struct uprobe_exit *e)
-{
-	struct window window;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	if (object_window_punned_ret(object, e->foffset, &window, &ignored) < 0)
-		return;
-	take_window(e, &window);
-	e->padding = window.jump_len - window.len + window.pun.n_fixed;
-}
-
-/* It is counted there that the return is not seen. */
-static void find_at_jump(struct object *object, struct uprobe_exit *e)
-{
-	struct window window;
-	struct ubp_err ignored;
-
-	ubp_err_reset(&ignored);
-	e->can_jump = object_window_at_jump(object, e->foffset, &window, &ignored) == 0;
-	if (e->can_jump)
-		take_window(e, &window);
-}
-
-static void find_jump(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
-{
-	uint8_t one = e->run_up;
-
-	e->jump_due = false;
-	e->run_up = 0;
-	if (e->is_jump) {
-		find_at_jump(object, e);
-		return;
-	}
-	if (find_at_ret(object, e))
-		return;
-	find_run_up(u, object, e, one, false);
-	if (!e->run_up)
-		find_run_up(u, object, e, e->several, true);
-	if (!e->run_up)
-		find_pun_at_ret(object, e);
-}
-
-void check_find_exit_jumps(struct uprobe *probe)
-{
-	for (size_t i = 0; i < probe->n_exits; i++)
-		if (probe->exits[i].jump_due)
-			find_jump(probe, probe->origin->object, &probe->exits[i]);
 }
 
 /*

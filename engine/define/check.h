@@ -40,8 +40,6 @@ struct defined_probe *check_take(struct definitions *defs, const struct spec_pro
 void check_forget(struct definitions *defs);
 /* Where the function of @probe is left, which takes time for a long one: definitions_find_exits(). */
 void check_find_exits(struct uprobe *probe);
-/* At which of them jumps can stand, on the ret or on a run-up to it: definitions_find_exit_jumps(). */
-void check_find_exit_jumps(struct uprobe *probe);
 /* With a probe of its own. NULL: out of memory. */
 struct defined_probe *check_new_probe(void);
 void check_free_probe(struct defined_probe *p);

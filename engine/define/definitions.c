@@ -12,6 +12,7 @@
 #include "engine/define/adding.h"
 #include "engine/define/check.h"
 #include "engine/define/describe.h"
+#include "engine/define/exit_jumps.h"
 #include "engine/define/files.h"
 #include "engine/define/match.h"
 #include "engine/define/probes.h"
@@ -284,7 +285,7 @@ void definitions_find_exits(struct uprobe *probe)
 
 void definitions_find_exit_jumps(struct uprobe *probe)
 {
-	check_find_exit_jumps(probe);
+	exit_jumps_find(probe);
 }
 
 void definitions_find_lead(const struct definitions *defs, struct uprobe *probe)

@@ -12,6 +12,7 @@
 #include "engine/code/mirrors.h"
 #include "engine/code/window.h"
 #include "engine/define/check.h"
+#include "engine/define/exit_jumps.h"
 #include "engine/define/files.h"
 #include "engine/define/probes.h"
 #include "engine/define/windows.h"
@@ -87,10 +88,11 @@ static char *explain_return(const struct defined_probe *p, bool no_jumps)
 	if (return_way_of(&u->facts, &why) == RETURN_HIJACKED)
 		return strdup("; the return address is replaced at entry");
 	if (!no_jumps)
-		check_find_exit_jumps(p->uprobe);
+		exit_jumps_find(p->uprobe);
 	for (size_t i = 0; i < u->n_exits; i++) {
 		n_rets += !u->exits[i].is_jump;
-		n_jumps += (u->exits[i].padding || u->exits[i].run_up) && !no_jumps;
+		n_jumps += (u->exits[i].padding || u->exits[i].n_hops || u->exits[i].run_up) &&
+			   !no_jumps;
 	}
 	if (asprintf(
 		    &text,

@@ -16,6 +16,9 @@
 
 #define TRIES_MAX 4 /* to put one back */
 
+const char hop_why_none[] =
+	"others have the unused bytes near by that its short jump could lead to";
+
 static const struct uprobe_window *window_of(const struct site *site)
 {
 	return site->n_probes && !site->run_up ? &site->probes[0]->window : NULL;
@@ -23,10 +26,11 @@ static const struct uprobe_window *window_of(const struct site *site)
 
 bool hop_is_needed(const struct site *site)
 {
-	const struct uprobe_window *w = window_of(site);
 	const struct pun *pun = jump_pun(site);
+	size_t n;
 
-	return (w && w->n_hops) || (pun && pun->n_fixed);
+	(void)jump_hops(site, &n);
+	return n || (pun && pun->n_fixed);
 }
 
 struct site *hop_near(const struct plant_space *ps, uint64_t vaddr, size_t len)
@@ -56,7 +60,7 @@ static size_t reach(const struct site *site)
 {
 	const struct uprobe_window *w = site->n_probes ? window_of(site) : site->window;
 	const struct uprobe_exit *e = jump_is_at_ret(site) ? jump_exit(site) : NULL;
-	size_t len = (size_t)site->insn.len + (e ? e->padding : 0);
+	size_t len = e ? jump_exit_len(site, e) : site->insn.len;
 
 	if (w && (size_t)w->len + w->padding > len)
 		len = (size_t)w->len + w->padding;
@@ -83,12 +87,13 @@ static bool is_taken(const struct plant_space *ps, const struct site *site, uint
 
 bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site)
 {
-	const struct uprobe_window *w = window_of(site);
+	size_t n;
+	const struct hop *hops = jump_hops(site, &n);
 
 	if (site->hop.vaddr)
 		return true;
-	for (size_t i = 0; w && i < w->n_hops; i++) {
-		const struct hop *hop = &w->hops[i];
+	for (size_t i = 0; i < n; i++) {
+		const struct hop *hop = &hops[i];
 		uint64_t vaddr = site->vaddr + (uint64_t)(int64_t)hop->at;
 		uint8_t now[UBP_HOP_LEN];
 

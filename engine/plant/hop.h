@@ -21,7 +21,9 @@ struct site;
 struct site_jump;
 struct space;
 
-/* Does the window of its probes need one? */
+extern const char hop_why_none[];
+
+/* Does the window of its probes, or of the ret that it is at, need one? */
 bool hop_is_needed(const struct site *site);
 /* Choose one for @site, unless it has one. False: others have them, or there is no fill any more. */
 bool hop_choose(struct plant_space *ps, struct mem_view *view, struct site *site);

@@ -18,6 +18,7 @@
 #include "engine/plant/claims.h"
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hijack_room.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/mirror.h"
 #include "engine/plant/neighbour.h"
@@ -34,6 +35,7 @@
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
+#include "engine/trace/mem.h"
 
 /* See guess(). */
 #define PROBE_GUESS  1024
@@ -167,9 +169,25 @@ static uint32_t guess(const struct plant *plant, const struct site *site)
 	return len < UINT32_MAX ? (uint32_t)len : UINT32_MAX;
 }
 
-/* In the order of their places. */
-static int collect(const struct plant *plant, struct plant_space *ps, struct jump_batch *batch)
+/* Entries first: a ret that finds none may have a punned jump. */
+static void choose_hops(const struct space *space, const struct place *at)
 {
+	struct mem_view view = { .mem = &space->mem };
+
+	for (int at_rets = 0; at_rets < 2; at_rets++)
+		for (size_t i = 0; i < at->n; i++) {
+			struct site *site = at->sites[i];
+
+			if (jump_is_at_ret(site) == at_rets && is_candidate(site))
+				(void)hop_choose(space->plant, &view, site);
+		}
+}
+
+/* In the order of their places. */
+static int collect(const struct plant *plant, const struct space *space,
+		   struct jump_batch *batch)
+{
+	struct plant_space *ps = space->plant;
 	/* See watch.c: a breakpoint first, until one of them is hit. But a process is let go of without that. */
 	bool no_returns = !watch_begins_awake(ps) && watch_has_unwinders(ps) && plant->opt.stay;
 	struct place at = { 0 };
@@ -182,6 +200,7 @@ static int collect(const struct plant *plant, struct plant_space *ps, struct jum
 		free(sites);
 		return -ENOMEM;
 	}
+	choose_hops(space, &at);
 	for (; at.i < at.n; at.i++) {
 		struct site *site = sites[at.i];
 
@@ -445,7 +464,7 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	if (!watched_windows_look(plant, space, space->mem.file.pid))
 		jump_later(ps);
 	batch = calloc(1, sizeof(*batch));
-	rc = batch ? collect(plant, ps, batch) : -ENOMEM;
+	rc = batch ? collect(plant, space, batch) : -ENOMEM;
 	if (rc < 0)
 		jump_later(ps);
 	if (rc < 0 || !batch->n) {

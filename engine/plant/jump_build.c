@@ -24,8 +24,6 @@
 
 static const char why_not_written[] = "its detour cannot be written";
 static const char why_full[] = "its area is full";
-static const char why_no_hop[] =
-	"others have the unused bytes near by that its short jump could lead to";
 
 #define GATHER_LEN MEM_WRITES_ROOM
 
@@ -246,7 +244,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		return "out of memory";
 	if (hop_is_needed(site) && !hop_choose(ps, &b->make.view, site)) {
 		jump_free(jump);
-		return jump_pun(site)->n_fixed ? pun_why_none : why_no_hop;
+		return pun_is_needed(site) ? pun_why_none : hop_why_none;
 	}
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);

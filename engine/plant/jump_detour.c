@@ -38,7 +38,7 @@ static int find_punned(const struct space *space, const struct site *site,
 	size_t jump_len = (size_t)pun->n_prefix + UBP_HOP_LEN - pun->n_fixed;
 	int rc;
 
-	if (got < jump_len + pun->n_fixed ||
+	if (!pun->n_fixed || got < jump_len + pun->n_fixed ||
 	    memcmp(code + jump_len, pun->fixed, pun->n_fixed) != 0)
 		return ubp_fail(err, EBUSY, "what follows it is not what the file has there");
 	rc = arch->find_punned(code, got < w->len ? got : w->len, (uint8_t)jump_len,
@@ -64,7 +64,8 @@ static int find_window(const struct space *space, struct mem_view *view,
 	if (w->pun.n_fixed)
 		return find_punned(space, site, w, code, got, ret_window, err);
 	if (w->n_hops)
-		return space->arch->jump.find_short(code, got, site->vaddr, ret_window, err);
+		return space->arch->jump.find_short(code, got, w->padding, site->vaddr,
+						    ret_window, err);
 	return space->arch->jump.find(code, got, w->padding, site->vaddr, ret_window, err);
 }
 
@@ -192,11 +193,12 @@ static void take_window(struct site_jump *jump, const struct window *window)
 static int find_code(struct jump_maker *m, struct site *site, struct run_up *run_up,
 		     struct detour_plan *plan, struct ubp_err *err)
 {
+	const struct arch_jump *arch = &m->space->arch->jump;
 	int rc;
 
 	if (jump_is_at_jump(site)) {
-		rc = m->space->arch->jump.find(site->insn.bytes, site->insn.len, 0, site->vaddr,
-					       &run_up->jumped, err);
+		rc = (jump_is_short(site) ? arch->find_short : arch->find)(
+			site->insn.bytes, site->insn.len, 0, site->vaddr, &run_up->jumped, err);
 	} else if (site->run_up || jump_is_at_ret(site)) {
 		plan->window = &run_up->ret;
 		plan->run_up = &run_up->before;

@@ -315,6 +315,11 @@ static int provide(struct plant *plant, const struct held *held, struct maps *ma
 	return provide_also(plant, held, maps, site);
 }
 
+bool pun_is_scarce(const struct plant_space *ps)
+{
+	return ps->jump->n_pun_areas >= AREAS_MAX / 2;
+}
+
 bool pun_is_needed(const struct site *site)
 {
 	const struct pun *pun = jump_pun(site);

@@ -15,12 +15,16 @@
 struct held;
 struct maps;
 struct plant;
+struct plant_space;
 struct site;
 
 extern const char pun_why_none[];
 
 /* Is its jump to be one? */
 bool pun_is_needed(const struct site *site);
+
+/* Are many of the areas made that a process may have for them? */
+bool pun_is_scarce(const struct plant_space *ps);
 
 /*
  * Choose a hop for @site, if its jump is to be a punned one and it has none. *maps is as it is then. 0, also where there is no

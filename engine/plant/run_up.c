@@ -8,7 +8,9 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/plant/hop.h"
 #include "engine/plant/neighbour.h"
+#include "engine/plant/pun.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/state.h"
 #include "engine/space/stop_why.h"
@@ -16,9 +18,13 @@
 #include "engine/trace/mem.h"
 #include "engine/trace/process.h"
 
-/* Stops at the rets of a function until they count as many. */
-#define HOT         256
+/* Stops at the rets of a function until they count as many; and where memory for such jumps gets scarce. */
+#define HOT         16
+#define HOT_SCARCE  256
 #define HOT_AT_ONCE 8
+
+static const char why_too_few[] =
+	"too few returns by the ret instruction for a jump of its kind";
 
 bool run_ups_are_wanted(const struct plant *plant, const struct space *space)
 {
@@ -96,21 +102,33 @@ static bool is_for_hot(const struct uprobe_exit *e)
 	return e->pun.n_fixed > 1;
 }
 
-static uint64_t stops_at(const struct site *site)
+static bool is_hot(const struct plant_space *ps, const struct site *site)
 {
-	return site->exits[0].probe->stats.stops[STOP_AT_RET];
+	return site->exits[0].probe->stats.stops[STOP_AT_RET] >=
+	       (pun_is_scarce(ps) ? HOT_SCARCE : HOT);
 }
 
-bool at_ret_becomes_hot(const struct site *site)
+/*
+ * Of the rets that a function has, one that is hit just then, and ever more seldom, others: four times while the stops double. One
+ * for which there was no memory: once.
+ */
+static bool is_turn(const struct site *site)
 {
-	uint64_t n = site->no_jump && jump_is_at_ret(site) ? stops_at(site) : 0;
+	uint64_t n = site->exits[0].probe->stats.stops[STOP_AT_RET];
+	unsigned top = n ? 63 - (unsigned)__builtin_clzll(n) : 0;
+	unsigned low = site->no_jump == why_too_few && top >= 2 ? top - 2 : top;
+
+	return (n & ((UINT64_C(1) << low) - 1)) < HOT_AT_ONCE;
+}
+
+bool at_ret_becomes_hot(const struct plant_space *ps, const struct site *site)
+{
 	const struct uprobe_exit *e;
 
-	/* Of those that a function has, one that is hit just then; ever more seldom, others. */
-	if (n < HOT || n - (UINT64_C(1) << (63 - __builtin_clzll(n))) >= HOT_AT_ONCE)
+	if (!site->no_jump || !jump_is_at_ret(site) || !is_hot(ps, site) || !is_turn(site))
 		return false;
 	e = jump_exit(site);
-	return e && is_for_hot(e);
+	return e && is_for_hot(e) && !jump_is_short(site);
 }
 
 /* Of a jump to another function: what is counted there is a return that is not seen, whatever is asked of those that are. */
@@ -128,7 +146,9 @@ static const char *at_jump_why_not(const struct plant_space *ps, const struct pl
 		if (!site->exits[i].is_jump || probe->at_hit.tally || probe->at_hit.sample)
 			return "more than that a function is left is told there";
 	}
-	return neighbour_at(ps, at, site->insn.len);
+	if (e->n_hops && !jump_is_short(site))
+		return hop_why_none;
+	return neighbour_at(ps, at, jump_exit_len(site, e));
 }
 
 static const char why_handler[] =
@@ -150,10 +170,12 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 
 	if (jump_is_at_jump(site))
 		return at_jump_why_not(ps, at);
-	if (!e || !e->padding)
+	if (!e || (!e->padding && !e->n_hops))
 		return "no room for a jump at the ret instruction";
-	if (is_for_hot(e) && stops_at(site) < HOT)
-		return "too few returns by the ret instruction for a jump of its kind";
+	if (!e->padding && !jump_is_short(site))
+		return hop_why_none;
+	if (is_for_hot(e) && !jump_is_short(site) && !is_hot(ps, site))
+		return why_too_few;
 	if (site->n_exits > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
 	for (size_t i = 0; i < site->n_exits; i++)
@@ -163,7 +185,7 @@ const char *at_ret_why_not(const struct plant_space *ps, const struct place *at)
 			return "several functions are left by the ret instruction";
 	if (has_handler(site))
 		return why_handler;
-	return neighbour_at(ps, at, (size_t)site->insn.len + e->padding);
+	return neighbour_at(ps, at, jump_exit_len(site, e));
 }
 
 /* Is it by its own ret that the function at @vaddr, which begins with a lead perhaps, is left? */
@@ -246,6 +268,8 @@ static int find_at_ret(const struct ubp_arch *arch, struct mem_view *view,
 	memcpy(code, site->insn.bytes, n < got ? n : got);
 	if (pun->n_fixed)
 		rc = find_punned(arch, code, got, site, jumped, err);
+	else if (jump_is_short(site))
+		rc = arch->jump.find_short(code, got, 0, site->vaddr, jumped, err);
 	else
 		rc = arch->jump.find(code, got, 0, site->vaddr, jumped, err);
 	return rc == 0 && jumped->n > 1 ? ubp_fail(err, EBUSY, "it is no ret any more") : rc;

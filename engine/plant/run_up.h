@@ -51,7 +51,7 @@ const char *ends_at_ret_why_not(const struct site *site);
 const char *at_ret_why_not(const struct plant_space *ps, const struct place *at);
 
 /* A thread has stopped at @site, and was counted: is a jump to be tried there that was refused before? */
-bool at_ret_becomes_hot(const struct site *site);
+bool at_ret_becomes_hot(const struct plant_space *ps, const struct site *site);
 
 /* What a detour for it is made of. */
 struct run_up {

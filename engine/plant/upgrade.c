@@ -58,7 +58,7 @@ void upgrade_hit(struct plant_space *ps)
 void upgrade_at_ret(struct plant *plant, struct tracer *tracer, struct space *space,
 		    struct site *site)
 {
-	if (!at_ret_becomes_hot(site))
+	if (!at_ret_becomes_hot(space->plant, site))
 		return;
 	site->no_jump = NULL;
 	upgrade_due(plant, tracer, space, false);

@@ -134,12 +134,40 @@ const struct uprobe_exit *jump_exit(const struct site *site)
 	return NULL;
 }
 
+const struct hop *jump_hops(const struct site *site, size_t *ret_n)
+{
+	const struct uprobe_exit *e = jump_exit(site);
+	const struct uprobe_window *w =
+		site->n_probes && !site->run_up ? &site->probes[0]->window : NULL;
+
+	if (e) {
+		*ret_n = e->n_hops;
+		return e->hops;
+	}
+	*ret_n = w ? w->n_hops : 0;
+	return w ? w->hops : NULL;
+}
+
+bool jump_is_short(const struct site *site)
+{
+	size_t n;
+
+	(void)jump_hops(site, &n);
+	return n && site->hop.vaddr && !site->hop.is_own && !site->hop.pun.n_fixed;
+}
+
+size_t jump_exit_len(const struct site *site, const struct uprobe_exit *its_exit)
+{
+	return (size_t)site->insn.len +
+	       (jump_is_short(site) ? its_exit->short_padding : its_exit->padding);
+}
+
 const struct pun *jump_pun(const struct site *site)
 {
 	const struct uprobe_exit *e = jump_exit(site);
 
 	if (e)
-		return &e->pun;
+		return jump_is_short(site) ? NULL : &e->pun;
 	return site->n_probes && !site->run_up ? &site->probes[0]->window.pun : NULL;
 }
 

@@ -88,6 +88,12 @@ size_t jump_n_recorded(const struct site *site);
 struct uprobe *jump_recorded(const struct site *site, size_t i);
 /* Of a ret where returns are caught, or of a run-up: what its file tells of the ret. NULL: it is neither. */
 const struct uprobe_exit *jump_exit(const struct site *site);
+/* The hops that a short jump of @site may lead to, *ret_n of them, as far as its file tells. */
+const struct hop *jump_hops(const struct site *site, size_t *ret_n);
+/* Has @site one of these? */
+bool jump_is_short(const struct site *site);
+/* Of a ret, or a jump, where returns are caught: bytes that its own jump takes, or is read as. */
+size_t jump_exit_len(const struct site *site, const struct uprobe_exit *its_exit);
 /* The punned jump that @site is to get, as far as its file tells. NULL, or .n_fixed 0: none. */
 const struct pun *jump_pun(const struct site *site);
 /* Has its site other probes than when it was made? */

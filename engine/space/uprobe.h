@@ -94,6 +94,10 @@ struct uprobe_exit {
 	bool may_fault; /* the run-up has instructions that may */
 	uint8_t run_up_code[UBP_RUN_UP_MAX];
 	struct pun pun; /* .n_fixed: the jump, on either, is a punned one */
+	/* A short one may stand on the ret, or in place of the jump, and lead to one of these, if that is to be had; 0: none may. */
+	uint8_t n_hops;
+	uint8_t short_padding; /* bytes behind the ret that it takes */
+	struct hop hops[UBP_HOPS];
 	bool asks_room; /* struct window */
 };
 

@@ -5,11 +5,15 @@
 . "${0%/*}/lib.bash"
 need_arch x86_64
 F=$FIXTURES/ret_fill
-FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte by_branch by_name by_table by_pointer pops several several_led only_ret lead_ret tails)
+FUNCTIONS=(end_nops end_int3 end_long middle two_bytes one_byte by_branch by_name by_table by_pointer pops several several_led only_ret lead_ret tails short_tails)
+# What follows is probed, too.
+NEXT=(next_one next_two next_three next_long next_last)
+# No fill for hops is near by.
+FUNCTIONS+=("${NEXT[@]}" far_two far_one)
 DEFS=()
 for name in "${FUNCTIONS[@]}"; do DEFS+=(-e "r:t/$name $F:$name r=\$retval:s64 cx=%cx d=%r11 sp=%sp bp=%bp ip=%ip"); done
-# Entries and returns at one place.
-for name in only_ret lead_ret; do DEFS+=(-e "p:t/${name}_p $F:$name a=%di:s64 sp=%sp bp=%bp ip=%ip"); done
+# Entries and returns, some of both at one place.
+for name in only_ret lead_ret "${NEXT[@]}"; do DEFS+=(-e "p:t/${name}_p $F:$name a=%di:s64 sp=%sp bp=%bp ip=%ip"); done
 
 # --- the same as breakpoints tell
 for mode in auto trap; do
@@ -18,12 +22,12 @@ for mode in auto trap; do
 	events | sed -E 's/^.*[0-9]: //' > $mode.told
 	cp err.txt $mode.err
 done
-[ "$(wc -l < trap.told)" = 72000 ] || fail "$(wc -l < trap.told) events"
+[ "$(wc -l < trap.told)" = 122000 ] || fail "$(wc -l < trap.told) events"
 cmp trap.told auto.told || fail "not the same"
 
 # jumps NAME SITES JUMPS
 jumps() { grep -q " t/$1 .* sites=$2 jumps=$3 " auto.err || fail "$1 has no $3 jumps: $(grep " t/$1 " auto.err)"; }
-for name in end_nops end_int3 end_long pops; do
+for name in end_nops end_int3 end_long pops "${NEXT[@]}"; do
 	jumps $name 1 1
 	! grep -q " t/$name .* stops=.*at_ret:" auto.err || fail "$name stops: $(grep " t/$name " auto.err)"
 done
@@ -31,23 +35,31 @@ jumps middle 2 2
 jumps several 2 2
 # A return that is not seen is counted, by a jump, too.
 jumps tails 2 2
+jumps short_tails 2 2
 for mode in auto trap; do
-	grep -q ' t/tails hits=2000 .* missed=2000 .* missed_tail_jump=2000 ' $mode.err || fail "$mode: $(grep ' t/tails ' $mode.err)"
+	[ "$(grep -c 'tails hits=2000 .* missed=2000 .* missed_tail_jump=2000 ' $mode.err)" = 2 ] || fail "$mode: $(grep 'tails ' $mode.err)"
 done
-! grep -q ' t/tails .* stops=.*at_ret:[0-9][0-9][0-9]' auto.err || fail "tails stops: $(grep ' t/tails ' auto.err)"
+! grep -q 'tails .* stops=.*at_ret:[0-9][0-9][0-9]' auto.err || fail "tails stops: $(grep 'tails ' auto.err)"
 ! grep -q ' t/several .* by_punned=[12]' auto.err || fail "several has a punned jump: $(grep ' t/several ' auto.err)"
 for name in only_ret lead_ret; do
 	jumps $name 1 1
 	jumps ${name}_p 1 1
 	! grep -q " t/$name.* stops=.*\(at_ret\|breakpoint\):[0-9][0-9][0-9]" auto.err || fail "$name stops: $(grep " t/$name" auto.err)"
 done
-# The first ret of each is in front of what is run: once it is hot it has a punned jump, which leaves the bytes that are read as a part of it as they are.
-for name in two_bytes one_byte by_branch by_table by_name by_pointer; do
+# The first ret of each is in front of what is run: a short jump leads to fill near by. (Others may have none.)
+for name in two_bytes one_byte by_branch by_table by_name by_pointer next_one; do
+	[[ $name = next_* ]] || jumps $name 2 2
+	grep -q " t/$name .* by_short=1" auto.err || fail "$name has no short jump: $(grep " t/$name " auto.err)"
+	[[ $name = by_[!b]* ]] || ! grep -q " t/$name .* stops=.*at_ret:[0-9][0-9]" auto.err || fail "$name stops: $(grep " t/$name " auto.err)"
+done
+[ "$(grep -c ' t/next_[a-z]* .* by_short=1' auto.err)" -ge 3 ] || fail "few short jumps: $(grep ' t/next_' auto.err)"
+# Where there is none: once such a ret is hot it has a punned jump, which leaves the bytes that are read as a part of it as they are.
+for name in far_two far_one; do
 	jumps $name 2 2
 	grep -q " t/$name .* by_punned=[12]" auto.err || fail "$name has no punned jump: $(grep " t/$name " auto.err)"
 done
-"$UPROBE" --stats --lossless -o out.txt -e "r:t/by_branch $F:by_branch" -- "$F" 100 < <(echo go) > stdout.txt 2> err.txt || fail "ended with $?"
-grep -q ' t/by_branch .* jumps=1 .* no_jump="too few returns by the ret instruction for a jump of its kind"' err.txt || fail "it is not said why: $(cat err.txt)"
+"$UPROBE" --stats --lossless -o out.txt -e "r:t/far_two $F:far_two" -- "$F" 20 < <(echo go) > stdout.txt 2> err.txt || fail "ended with $?"
+grep -q ' t/far_two .* jumps=1 .* no_jump="too few returns by the ret instruction for a jump of its kind"' err.txt || fail "it is not said why: $(cat err.txt)"
 "$UPROBE" --explain -e "r:$F:middle" > out.txt || fail "--explain"
 grep -q 'breakpoints on 2 ret instructions .*, at 2 of which, or right in front of them, jumps stand' out.txt || fail "$(cat out.txt)"
 "$UPROBE" --beside-kernel --stats -o out.txt -e "r:t/middle $F:middle" -- "$F" < <(echo go) > stdout.txt 2> err.txt || fail "--beside-kernel: ended with $?"
@@ -62,7 +74,7 @@ expect_count 1000 ' again: '
 have objdump
 others=("r:t/again $F:middle")
 # At each ret, in front of it, and where the branch behind the first one leads to: there a punned jump has its last bytes.
-for name in middle two_bytes one_byte; do
+for name in middle two_bytes one_byte far_two far_one; do
 	START=$(objdump -d --disassemble=$name "$F" | sed -nE "s/^([0-9a-f]+) <$name>:\$/\1/p")
 	read -ra AT <<< "$(objdump -d --no-show-raw-insn --disassemble=$name "$F" | sed -nE 's/^.*\tjne +([0-9a-f]+) .*/\1/p; s/^ *([0-9a-f]+):\tret *$/\1/p' | tr '\n' ' ')"
 	[ "${#AT[@]}" = 3 ] || fail "$name is not as it was"
@@ -132,7 +144,7 @@ done
 if command -v gdb > /dev/null; then
 	NAME=gdb start "$F" 0 1
 	ALL_JUMPS=()
-	for name in end_nops end_int3 several only_ret lead_ret; do ALL_JUMPS+=(-e "r:t/$name $F:$name"); done
+	for name in end_nops end_int3 several only_ret lead_ret two_bytes next_two; do ALL_JUMPS+=(-e "r:t/$name $F:$name"); done
 	for name in only_ret lead_ret; do ALL_JUMPS+=(-e "p:t/${name}_p $F:$name"); done
 	trace --stats -o events.txt "${ALL_JUMPS[@]}" -p "$PID"
 	go gdb
@@ -148,9 +160,9 @@ if command -v gdb > /dev/null; then
 	kill -9 "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null
 	UBP_PID=
-	gdb -nx -batch -p "$PID" -ex 'break several' -ex 'break only_ret' -ex 'break lead_ret' -ex continue -ex 'stepi 60' -ex continue -ex 'stepi 3' -ex finish \
-		-ex continue -ex 'stepi 40' -ex delete -ex detach > gdb.txt 2>&1 || fail "gdb: $(tail -n 5 gdb.txt)"
-	[ "$(grep -c '^Breakpoint [123], ' gdb.txt)" -ge 3 ] || fail "gdb stopped elsewhere: $(cat gdb.txt)"
+	gdb -nx -batch -p "$PID" -ex 'break several' -ex 'break only_ret' -ex 'break lead_ret' -ex 'break two_bytes' -ex continue -ex 'stepi 60' -ex continue -ex 'stepi 3' -ex finish \
+		-ex continue -ex 'stepi 40' -ex continue -ex 'stepi 30' -ex delete -ex detach > gdb.txt 2>&1 || fail "gdb: $(tail -n 5 gdb.txt)"
+	[ "$(grep -c '^Breakpoint [1234], ' gdb.txt)" -ge 4 ] || fail "gdb stopped elsewhere: $(cat gdb.txt)"
 	alive
 	go gdb
 	finish gdb

@@ -25,8 +25,9 @@ PROBES = [f"p:s/{f} {TARGET}:{f}" for f in ("copied", "one", "two")]
 if KIND == "run_up":
     PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("new_small", "new_two")]
 if KIND == "ret_fill":
-    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("end_nops", "middle", "two_bytes", "several", "only_ret", "lead_ret", "tails")]
-    PROBES += [f"p:s/{f}_p {TARGET}:{f}" for f in ("only_ret", "lead_ret")]
+    PROBES = [f"r:s/{f} {TARGET}:{f}" for f in ("end_nops", "middle", "two_bytes", "several", "only_ret", "lead_ret", "tails", "next_one", "next_three",
+                                               "far_two")]
+    PROBES += [f"p:s/{f}_p {TARGET}:{f}" for f in ("only_ret", "lead_ret", "next_two")]
 
 
 class Target:

@@ -388,7 +388,10 @@ static void test_run_ups(void **state)
 	object_free(object);
 }
 
-/* At a ret: on itself and the fill behind it, which nobody may come to; or a punned one, with less of that. */
+/*
+ * At a ret: on itself and the fill behind it, which nobody may come to; or a punned one, with less of that. That has none of the fill behind the function: what
+ * stands there is read as a part of it.
+ */
 static void test_at_rets(void **state)
 {
 	static const struct {
@@ -396,14 +399,17 @@ static void test_at_rets(void **state)
 		unsigned ret; /* which one of the function's */
 		bool may;     /* a whole jump */
 		uint8_t n_fixed;
+		bool is_short; /* or a short one, to fill near by */
 	} rows[] = {
-		{ "end_nops", 0, true, 0 },    { "end_int3", 0, true, 0 },
-		{ "end_long", 0, true, 0 },    { "middle", 0, true, 0 },
-		{ "middle", 1, true, 0 },      { "two_bytes", 0, false, 2 },
-		{ "two_bytes", 1, true, 0 },   { "one_byte", 0, false, 3 },
-		{ "by_branch", 0, false, 2 },  { "by_name", 0, false, 3 },
-		{ "by_table", 0, false, 3 },   { "by_pointer", 0, false, 3 },
-		{ "inner_pops", 0, false, 0 },
+		{ "end_nops", 0, true, 0, true },   { "end_int3", 0, true, 0, true },
+		{ "end_long", 0, true, 0, true },   { "middle", 0, true, 0, true },
+		{ "middle", 1, true, 0, true },     { "two_bytes", 0, false, 2, true },
+		{ "two_bytes", 1, true, 0, true },  { "one_byte", 0, false, 3, true },
+		{ "by_branch", 0, false, 2, true }, { "by_name", 0, false, 3, true },
+		{ "by_table", 0, false, 3, true },  { "by_pointer", 0, false, 3, true },
+		{ "next_one", 0, false, 4, true },  { "next_three", 0, false, 4, true },
+		{ "next_long", 0, false, 3, true }, { "far_two", 0, false, 2, false },
+		{ "far_one", 0, false, 3, false },  { "inner_pops", 0, false, 0, false },
 	};
 	struct object *object = open_ok(fixture_or_skip("ret_fill"));
 
@@ -425,6 +431,11 @@ static void test_at_rets(void **state)
 		}
 		foffset = exits.exits[k - 1].foffset;
 		free(exits.exits);
+		assert_int_equal(object_window_short_ret(object, foffset, &window, &err),
+				 rows[i].is_short ? 0 : -EOPNOTSUPP);
+		if (rows[i].is_short)
+			assert_true(window.n == 1 && window.jump_len == 2 && window.n_hops);
+		ubp_err_reset(&err);
 		assert_int_equal(object_window_at_ret(object, foffset, &window, &err),
 				 rows[i].may ? 0 : -EOPNOTSUPP);
 		if (rows[i].may) {

@@ -411,7 +411,7 @@ static void run_short(const struct form *f, unsigned *n)
 	snprintf(t.what, sizeof(t.what), "%s", f->name);
 	s.has_call = strncmp(f->name, "call", 4) == 0;
 	ubp_err_reset(&err);
-	if (arch()->jump.find_short(s.code, s.len, s.vaddr, &t.window, &err) < 0)
+	if (arch()->jump.find_short(s.code, s.len, 0, s.vaddr, &t.window, &err) < 0)
 		return;
 	assert_true(t.window.n == 1 && t.window.len == s.len && t.window.jump_len == 2);
 	assert_int_equal(arch()->jump.build_copy(&t.window, t.vaddr, &t.copy, &err), 0);
@@ -458,6 +458,8 @@ static void test_short_refused(void **state)
 		{ "\xeb\xff\xc0", WINDOW_SELF },   /* jmp to its own second byte */
 		{ "\xeb\xfe\x90", WINDOW_OK },     /* jmp to itself */
 		{ "\xcd\x03\x90", WINDOW_INSN },   /* int $3 */
+		{ "\xc3\x90\x55", WINDOW_OK },     /* ret, and fill */
+		{ "\xc3\x55\x90", WINDOW_SHORT },  /* ret, and what may be run */
 	};
 
 	(void)state;
@@ -466,7 +468,7 @@ static void test_short_refused(void **state)
 		struct ubp_err err;
 
 		ubp_err_reset(&err);
-		assert_int_equal(arch()->jump.find_short((const uint8_t *)rows[i].code, 3,
+		assert_int_equal(arch()->jump.find_short((const uint8_t *)rows[i].code, 3, 0,
 							 0x1000, &w, &err),
 				 rows[i].why == WINDOW_OK ? 0 : -EOPNOTSUPP);
 		assert_int_equal(w.why, rows[i].why);

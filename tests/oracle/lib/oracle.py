@@ -434,7 +434,7 @@ GOOD_REASONS = re.compile(
     r"returns are caught|no room for a jump at the ret|too few returns by the ret|several functions are left by the ret|ubp itself watches|"
     r"no room for a jump where the function is left|more than that a function is left|not a function of few instructions|"
     r"an instruction under the jump made a fault|a thread was in the middle of it|"
-    r"a thread could not be stopped|there is no free memory where its jump would lead")
+    r"a thread could not be stopped|others have the unused bytes near by|there is no free memory where its jump would lead")
 
 
 class Stats:
