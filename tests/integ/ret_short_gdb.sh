@@ -34,7 +34,8 @@ for name in "${NAMES[@]}"; do
 	RETS+=("$(printf '0x%x' $((base + 16#$at)))")
 done
 
-for round in 1 2; do
+rounds=$(often 2)
+for ((round = 0; round < rounds; round++)); do
 	trace -o events.txt "${DEFS[@]}" -p "$PID"
 	echo go >&"$fd_in"
 	short=()
