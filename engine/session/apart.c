@@ -335,6 +335,7 @@ int apart_new(struct ubp_session *s, struct ubp_err *err)
 	pthread_mutex_init(&a->lock, NULL);
 	pthread_mutex_init(&a->probes_lock, NULL);
 	s->tracing.was_there = true;
+	s->until.fd = -1;
 	s->tracing.owner = getpid();
 	return connect_engine(s, err);
 }

@@ -132,7 +132,7 @@ counts() {
 	wait "$UBP_PID" || fail "$case: the host ended with $?"
 	UBP_PID=
 }
-[ "$where" = here ] || for case in triggers settled marks later tally heap record folder; do
+[ "$where" = here ] || for case in triggers settled marks later names tally heap record folder; do
 	for traces in here apart; do
 		rm -rf rec elsewhere
 		# shellcheck disable=SC2086 # words
@@ -154,6 +154,7 @@ counts() {
 	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
 	marks) grep -v '^snapshot if' apart.marks | cmp -s - <(echo 'on snapshot: 0'; printf 'snapshot of %d\n' 100 250; echo 'events 300') || fail "snapshots" ;;
 	later) grep -qx 'events 300' apart.later || fail "what comes behind a snapshot" ;;
+	names) grep -qx 'named 300' apart.names || fail "names of stacks" ;;
 	tally) grep -q '^n 300 hits 300 dropped 0$' apart.tally || fail "counts" ;;
 	heap) grep -q '"live":45150' apart.heap || fail "the heap" ;;
 	record | folder) [ "$(grep -c 'greet' apart.events)" = 300 ] || fail "events of a recording" ;;

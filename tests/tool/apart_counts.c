@@ -10,6 +10,7 @@
  *	settled   a histogram that is counted where the hits are
  *	marks     snapshots, told between the events that are in them and those that are not
  *	later     a snapshot, and what comes behind it
+ *	names     events whose stacks have names
  *	tally     counts in place of events
  *	heap      blocks, by stacks
  *	record    a recording, "rec", in two files
@@ -34,7 +35,8 @@
 
 static struct ubp_session *s;
 static struct ubp_err err;
-static long n_events;
+static long n_events, n_named;
+static bool with_names;
 
 static void told(const char *what, int rc)
 {
@@ -81,6 +83,12 @@ static int take(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	n_events++;
+	if (with_names) {
+		size_t len;
+		const char *line = ubp_event_line(event, &len);
+
+		n_named += line && memmem(line, len, "greet+0x0", 9);
+	}
 	if (ubp_event_probe(event) != UBP_EVENT_SYNTHETIC)
 		return 0;
 	printf("made %s", ubp_event_name(event));
@@ -284,6 +292,20 @@ static void triggers(const char *program, const char *arg1, const char *arg2)
 	after();
 }
 
+/* Standard input, which has ended, is nothing that is waited for meanwhile. */
+static void names(const char *program)
+{
+	char text[512];
+
+	with_names = true;
+	snprintf(text, sizeof(text), "p:hit %s:greet", program);
+	must("hit", ubp_add(s, text, NULL, &err));
+	start();
+	ready();
+	run();
+	printf("named %ld\n", n_named);
+}
+
 /* --- counts -------------------------------------------------------------------------- */
 
 static void tally(const char *program, const char *arg1, const char *arg2)
@@ -380,7 +402,7 @@ int main(int argc, char **argv)
 	if (argc != 7)
 		return 2;
 	alarm(60);
-	begin(argv[1], atoi(argv[3]), strcmp(what, "heap") == 0);
+	begin(argv[1], atoi(argv[3]), strcmp(what, "heap") == 0 || strcmp(what, "names") == 0);
 	if (strcmp(what, "triggers") == 0)
 		triggers(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "settled") == 0)
@@ -389,6 +411,8 @@ int main(int argc, char **argv)
 		marks(argv[4], argv[6]);
 	else if (strcmp(what, "later") == 0)
 		later(argv[4], argv[6]);
+	else if (strcmp(what, "names") == 0)
+		names(argv[4]);
 	else if (strcmp(what, "tally") == 0)
 		tally(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "heap") == 0)
