@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * What a host and its engine say to each other. The host asks, one request at a time, and the engine answers each. A request is an enum apart_op and what it takes;
+ * What a host and its engine say to each other. The host asks, one request at a time on each of up to two sockets, and the engine answers each. A request is an enum apart_op and what it takes;
  * an answer is a number, 0 or more or a negative errno, the error (struct ubp_err), what is to be told to the user, and what was asked for.
  *
  * Beside that they share some memory, which is the host's: what it may look at without asking, and the events of the last APART_PULL.
@@ -11,6 +11,7 @@
 #ifndef UBP_APART_PROTOCOL_H
 #define UBP_APART_PROTOCOL_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* Both are of one build: host and engine tell each other this, and structures are sent as they are. */
@@ -34,7 +35,7 @@ enum apart_op {
 	APART_TELL_FAULTS,
 	APART_SAMPLE_NEXT, /* on */
 	APART_LATENCY,     /* ns */
-	APART_PROBES_ADD, /* form, filter, disabled, texts -> first, how many; with the folder */
+	APART_PROBES_ADD, /* form, filter, disabled, cookie, texts -> first, how many; with the folder */
 	APART_PROBES_REMOVE,  /* numbers */
 	APART_SET_FILTER,     /* number, filter */
 	APART_ADD_PID,        /* pid */
@@ -56,8 +57,16 @@ enum apart_op {
 	APART_RECORD,    /* options; with the folder */
 	APART_RECORD_NEXT,
 	APART_RECORD_END,
+	APART_CHANGES, /* with a socket: on that apart_is_change() is asked for from now on, and nothing else */
 	APART_OP_N,
 };
+
+/* May it wait for a file, or for threads of a target? */
+static inline bool apart_is_change(enum apart_op op)
+{
+	return op == APART_ENABLE || op == APART_PROBES_ADD || op == APART_PROBES_REMOVE ||
+	       op == APART_SET_FILTER || op == APART_ADD_PID || op == APART_REMOVE_PID;
+}
 
 enum apart_text {
 	APART_LISTING,
@@ -118,8 +127,8 @@ struct apart_state {
 	uint32_t is_tracing;                 /* ubp_trigger_is_tracing() */
 	uint32_t record_is_full;             /* ubp_record_is_full() */
 	uint64_t record_count, record_bytes; /* ubp_record_count() */
-	/* The host's, atomic: what takes long is to be given up. */
-	uint32_t is_over;
+	/* The host's, atomic: what takes long is to be given up, of so many requests. */
+	uint32_t n_over;
 };
 
 /* Where events are in it. */
@@ -130,6 +139,7 @@ struct apart_state {
 /* One event: this, and a struct event_record. Each begins at a multiple of 8. */
 struct apart_event {
 	uint64_t weight; /* ubp_event_weight() */
+	uint64_t cookie; /* that the probe came with */
 	int32_t id;      /* ubp_event_probe() */
 	uint32_t
 		made; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */

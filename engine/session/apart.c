@@ -15,6 +15,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include "engine/apart/spawn.h"
@@ -66,10 +67,41 @@ static int dead(struct apart *a, struct ubp_err *err)
 			"takes it out");
 }
 
+static void begin_on(struct apart_request *r, struct apart_line *line, enum apart_op op)
+{
+	r->line = line;
+	pthread_mutex_lock(&line->lock);
+	wire_reset(&line->out);
+	wire_put(&line->out, op);
+}
+
+/* The line of changes is made for the first of them; its lock is held. */
+static int connect_changes(struct ubp_session *s, struct ubp_err *err)
+{
+	struct apart *a = s->tracing.apart;
+	struct apart_request r = { .s = s };
+	int pair[2], rc;
+
+	if (a->changes.socket >= 0)
+		return 0;
+	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
+		return ubp_fail_sys(err, "a socket for changes");
+	begin_on(&r, &a->line, APART_CHANGES);
+	r.fds = (struct link_fds){ { pair[1] }, 1 };
+	rc = (int)apart_ask(&r, NULL, err);
+	apart_end(&r);
+	if (rc == 0)
+		a->changes.socket = pair[0];
+	else
+		close(pair[0]);
+	return rc;
+}
+
 int apart_begin(struct apart_request *r, const struct ubp_session *session, enum apart_op op,
 		struct ubp_err *err)
 {
 	struct ubp_session *s = (struct ubp_session *)session;
+	struct apart *a = s->tracing.apart;
 	struct ubp_err not_told;
 	int rc;
 
@@ -79,12 +111,13 @@ int apart_begin(struct apart_request *r, const struct ubp_session *session, enum
 	rc = owner_check(s, err);
 	if (rc < 0)
 		return rc;
-	if (__atomic_load_n(&s->tracing.apart->is_dead, __ATOMIC_ACQUIRE))
-		return dead(s->tracing.apart, err);
-	pthread_mutex_lock(&s->tracing.apart->lock);
-	wire_reset(&s->tracing.apart->out);
-	wire_put(&s->tracing.apart->out, op);
-	return 0;
+	if (__atomic_load_n(&a->is_dead, __ATOMIC_ACQUIRE))
+		return dead(a, err);
+	begin_on(r, apart_is_change(op) ? &a->changes : &a->line, op);
+	rc = apart_is_change(op) ? connect_changes(s, err) : 0;
+	if (rc < 0)
+		apart_end(r);
+	return rc;
 }
 
 void apart_add_folder(struct apart_request *r)
@@ -95,34 +128,42 @@ void apart_add_folder(struct apart_request *r)
 		r->fds.fd[r->fds.n++] = fd;
 }
 
-static void set_over(struct apart *a, bool is_over)
+/* Each read of the descriptor takes one from what was written. */
+static void add_over(struct apart *a)
 {
-	uint64_t n = 1;
+	const uint64_t one = 1;
 
-	__atomic_store_n(&a->state->is_over, is_over, __ATOMIC_RELEASE);
-	if (is_over)
-		(void)!write(a->over, &n, sizeof(n));
-	else
-		(void)!read(a->over, &n, sizeof(n));
+	(void)__atomic_add_fetch(&a->state->n_over, 1, __ATOMIC_RELEASE);
+	(void)!write(a->over, &one, sizeof(one));
 }
 
-static void wait_until(struct apart *a, const struct ubp_until *until)
+static void drop_over(struct apart *a)
 {
-	struct pollfd p[2] = { { .fd = a->socket, .events = POLLIN },
+	uint64_t one;
+
+	(void)__atomic_sub_fetch(&a->state->n_over, 1, __ATOMIC_RELEASE);
+	(void)!read(a->over, &one, sizeof(one));
+}
+
+/* True: the engine was told to give up. */
+static bool wait_until(struct apart_request *r, const struct ubp_until *until)
+{
+	struct pollfd p[2] = { { .fd = r->line->socket, .events = POLLIN },
 			       { .fd = until->fd, .events = POLLIN } };
 
 	while (!p[0].revents) {
 		if (poll(p, 2, -1) <= 0 || !p[1].revents || !until->is_over(until->ctx))
 			continue;
-		set_over(a, true);
+		add_over(r->s->tracing.apart);
 		p[1].fd = -1;
 	}
+	return p[1].fd < 0;
 }
 
 /* What is in front of each answer. */
 static int64_t take_answer(struct apart_request *r, struct ubp_err *err)
 {
-	struct wire *in = &r->s->tracing.apart->in;
+	struct wire *in = &r->line->in;
 	int64_t rc = (int64_t)wire_get(in);
 	const char *text, *command;
 
@@ -145,26 +186,28 @@ static int64_t take_answer(struct apart_request *r, struct ubp_err *err)
 int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct ubp_err *err)
 {
 	struct apart *a = r->s->tracing.apart;
+	struct apart_line *line = r->line;
+	bool is_over = false;
 	struct ubp_err not_told;
 	int64_t n;
 	int rc;
 
 	err = err ? err : &not_told;
-	if (a->out.failed)
+	if (line->out.failed)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	if (__atomic_load_n(&a->state->is_over, __ATOMIC_RELAXED))
-		set_over(a, false);
-	rc = link_send(a->socket, &a->out, &r->fds);
+	rc = link_send(line->socket, &line->out, &r->fds);
 	link_close_fds(&r->fds);
 	if (rc == 0 && until && until->fd >= 0)
-		wait_until(a, until);
+		is_over = wait_until(r, until);
 	if (rc == 0)
-		rc = link_receive(a->socket, &a->in, NULL);
+		rc = link_receive(line->socket, &line->in, NULL);
+	if (is_over)
+		drop_over(a);
 	if (rc < 0)
 		return dead(a, err);
 	ubp_err_reset(err);
 	n = take_answer(r, err);
-	return a->in.failed ? dead(a, err) : n;
+	return line->in.failed ? dead(a, err) : n;
 }
 
 void apart_end(struct apart_request *r)
@@ -172,7 +215,7 @@ void apart_end(struct apart_request *r)
 	const struct ubp_options *opt = &r->s->opt;
 
 	link_close_fds(&r->fds);
-	pthread_mutex_unlock(&r->s->tracing.apart->lock);
+	pthread_mutex_unlock(&r->line->lock);
 	while (r->n_told--) {
 		bool is_warning = wire_get(&r->told);
 		const char *text = wire_get_text(&r->told);
@@ -280,10 +323,10 @@ static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)
 	r.fds = (struct link_fds){ { memory, fcntl(a->over, F_DUPFD_CLOEXEC, 0),
 				     fcntl(a->bell, F_DUPFD_CLOEXEC, 0) },
 				   3 };
-	wire_put(&a->out, APART_VERSION);
-	wire_put_text(&a->out, UBP_VERSION);
-	wire_put(&a->out, (uint64_t)getpid());
-	put_options(&a->out, &s->opt);
+	wire_put(&a->line.out, APART_VERSION);
+	wire_put_text(&a->line.out, UBP_VERSION);
+	wire_put(&a->line.out, (uint64_t)getpid());
+	put_options(&a->line.out, &s->opt);
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -303,19 +346,19 @@ static int connect_engine(struct ubp_session *s, struct ubp_err *err)
 	struct apart *a = s->tracing.apart;
 	int memory = -1, rc;
 
-	a->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+	a->over = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK | EFD_SEMAPHORE);
 	a->bell = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	s->out.poll_fd = epoll_create1(EPOLL_CLOEXEC);
 	if (a->over < 0 || a->bell < 0 || s->out.poll_fd < 0)
 		return ubp_fail_sys(err, "cannot make descriptors");
 	rc = share_memory(a, &memory, err);
 	if (rc == 0)
-		rc = spawn_engine(engine_path(&s->opt), is_secure(), &a->socket, err);
+		rc = spawn_engine(engine_path(&s->opt), is_secure(), &a->line.socket, err);
 	if (rc == 0)
 		rc = watch(s, a->bell, EPOLLIN, err);
 	/* Answers come while somebody waits for them; that the engine has ended comes at any time. */
 	if (rc == 0)
-		rc = watch(s, a->socket, EPOLLRDHUP, err);
+		rc = watch(s, a->line.socket, EPOLLRDHUP, err);
 	if (rc < 0) {
 		if (memory >= 0)
 			close(memory);
@@ -331,8 +374,9 @@ int apart_new(struct ubp_session *s, struct ubp_err *err)
 	if (!a)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->tracing.apart = a;
-	a->socket = a->bell = a->over = -1;
-	pthread_mutex_init(&a->lock, NULL);
+	a->line.socket = a->changes.socket = a->bell = a->over = -1;
+	pthread_mutex_init(&a->line.lock, NULL);
+	pthread_mutex_init(&a->changes.lock, NULL);
 	pthread_mutex_init(&a->probes_lock, NULL);
 	s->tracing.was_there = true;
 	s->until.fd = -1;
@@ -344,7 +388,7 @@ static void ask_to_free(struct ubp_session *s)
 {
 	struct apart_request r;
 
-	if (s->tracing.apart->socket < 0 || apart_begin(&r, s, APART_FREE, NULL) < 0)
+	if (s->tracing.apart->line.socket < 0 || apart_begin(&r, s, APART_FREE, NULL) < 0)
 		return;
 	(void)apart_ask(&r, NULL, NULL);
 	apart_end(&r);
@@ -353,7 +397,8 @@ static void ask_to_free(struct ubp_session *s)
 void apart_free(struct ubp_session *s)
 {
 	struct apart *a = s->tracing.apart;
-	const int fds[] = { a->socket, a->bell, a->over, s->out.poll_fd };
+	const int fds[] = { a->line.socket, a->changes.socket, a->bell, a->over,
+			    s->out.poll_fd };
 	bool is_other = owner_is_other(s);
 
 	if (!is_other)
@@ -363,8 +408,10 @@ void apart_free(struct ubp_session *s)
 			close(fds[i]);
 	if (a->state && !is_other)
 		munmap(a->state, APART_SHARED_BYTES);
-	wire_free(&a->out);
-	wire_free(&a->in);
+	wire_free(&a->line.out);
+	wire_free(&a->line.in);
+	wire_free(&a->changes.out);
+	wire_free(&a->changes.in);
 	apart_probes_free(a);
 	apart_counts_free(a);
 	free_texts(a);

@@ -27,7 +27,7 @@ static int64_t ask_numbers(struct ubp_session *s, enum apart_op op, const uint64
 	if (rc < 0)
 		return rc;
 	for (unsigned i = 0; i < n; i++)
-		wire_put(&s->tracing.apart->out, numbers[i]);
+		wire_put(&r.line->out, numbers[i]);
 	rc = apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -41,10 +41,10 @@ const char *apart_text(const struct ubp_session *s, enum apart_text what, size_t
 
 	if (i > UINT32_MAX || apart_begin(&r, s, APART_TEXT, NULL) < 0)
 		return NULL;
-	wire_put(&a->out, what);
-	wire_put(&a->out, i);
+	wire_put(&a->line.out, what);
+	wire_put(&a->line.out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0)
-		text = apart_remember(a, (uint64_t)what << 32 | i, wire_get_text(&a->in));
+		text = apart_remember(a, (uint64_t)what << 32 | i, wire_get_text(&a->line.in));
 	apart_end(&r);
 	return text;
 }
@@ -57,10 +57,10 @@ uint64_t apart_number(const struct ubp_session *s, enum apart_number what, size_
 
 	if (apart_begin(&r, s, APART_NUMBER, NULL) < 0)
 		return what == APART_NEXT ? SIZE_MAX : 0;
-	wire_put(&a->out, what);
-	wire_put(&a->out, i);
+	wire_put(&a->line.out, what);
+	wire_put(&a->line.out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0)
-		n = wire_get(&a->in);
+		n = wire_get(&a->line.in);
 	else if (what == APART_NEXT)
 		n = SIZE_MAX;
 	apart_end(&r);
@@ -77,8 +77,8 @@ int apart_arg_index(const struct ubp_session *s, size_t i, const char *name)
 	rc = apart_begin(&r, s, APART_ARG_INDEX, NULL);
 	if (rc < 0)
 		return rc;
-	wire_put(&s->tracing.apart->out, i);
-	wire_put_text(&s->tracing.apart->out, name);
+	wire_put(&s->tracing.apart->line.out, i);
+	wire_put_text(&s->tracing.apart->line.out, name);
 	rc = (int)apart_ask(&r, NULL, NULL);
 	apart_end(&r);
 	return rc;
@@ -93,11 +93,11 @@ const char *apart_definition(const struct ubp_session *s, size_t i, const char *
 	*ret_why = NULL;
 	if (i > UINT32_MAX || apart_begin(&r, s, APART_FOR_KERNEL, NULL) < 0)
 		return NULL;
-	wire_put(&a->out, i);
+	wire_put(&a->line.out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
 		text = apart_remember(a, (uint64_t)APART_TEXT_N << 32 | i,
-				      wire_get_text(&a->in));
-		*ret_why = apart_keep_text(a, wire_get_text(&a->in));
+				      wire_get_text(&a->line.in));
+		*ret_why = apart_keep_text(a, wire_get_text(&a->line.in));
 	}
 	apart_end(&r);
 	return text;
@@ -113,8 +113,8 @@ const char *apart_explain_tracing(const struct ubp_session *s, const char **ret_
 	if (apart_begin(&r, s, APART_EXPLAIN_TRACING, NULL) < 0)
 		return NULL;
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		text = apart_keep_text(a, wire_get_text(&a->in));
-		*ret_perhaps = apart_keep_text(a, wire_get_text(&a->in));
+		text = apart_keep_text(a, wire_get_text(&a->line.in));
+		*ret_perhaps = apart_keep_text(a, wire_get_text(&a->line.in));
 	}
 	apart_end(&r);
 	return text;
@@ -129,9 +129,9 @@ void apart_stats(const struct ubp_session *s, struct ubp_stats *ret_stats)
 	if (apart_begin(&r, s, APART_STATS, NULL) < 0)
 		return;
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		wire_get_struct(&a->in, ret_stats, sizeof(*ret_stats));
-		ret_stats->why_traced = apart_keep_text(a, wire_get_text(&a->in));
-		ret_stats->finder = apart_keep_text(a, wire_get_text(&a->in));
+		wire_get_struct(&a->line.in, ret_stats, sizeof(*ret_stats));
+		ret_stats->why_traced = apart_keep_text(a, wire_get_text(&a->line.in));
+		ret_stats->finder = apart_keep_text(a, wire_get_text(&a->line.in));
 	}
 	apart_end(&r);
 }
@@ -144,11 +144,11 @@ void apart_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_s
 	*ret_stats = (struct ubp_probe_stats){ 0 };
 	if (apart_begin(&r, s, APART_PROBE_STATS, NULL) < 0)
 		return;
-	wire_put(&a->out, i);
+	wire_put(&a->line.out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		wire_get_struct(&a->in, ret_stats, sizeof(*ret_stats));
-		ret_stats->why_unanswered = apart_keep_text(a, wire_get_text(&a->in));
-		ret_stats->no_jump = apart_keep_text(a, wire_get_text(&a->in));
+		wire_get_struct(&a->line.in, ret_stats, sizeof(*ret_stats));
+		ret_stats->why_unanswered = apart_keep_text(a, wire_get_text(&a->line.in));
+		ret_stats->no_jump = apart_keep_text(a, wire_get_text(&a->line.in));
 	}
 	apart_end(&r);
 }
@@ -195,7 +195,7 @@ bool apart_command_status(const struct ubp_session *s, int *ret_status)
 		return false;
 	if (apart_ask(&r, NULL, NULL) > 0) {
 		has_ended = true;
-		*ret_status = (int)wire_get(&s->tracing.apart->in);
+		*ret_status = (int)wire_get(&s->tracing.apart->line.in);
 	}
 	apart_end(&r);
 	return has_ended;
@@ -212,12 +212,12 @@ int apart_add(struct ubp_session *s, enum ubp_form form, const char *text, size_
 	if (rc < 0)
 		return rc;
 	apart_add_folder(&r);
-	wire_put(&s->tracing.apart->out, form);
+	wire_put(&s->tracing.apart->line.out, form);
 	if (form == UBP_FORM_EVENTS)
-		wire_put_bytes(&s->tracing.apart->out, text, len);
+		wire_put_bytes(&s->tracing.apart->line.out, text, len);
 	else
-		wire_put_text(&s->tracing.apart->out, text);
-	wire_put_text(&s->tracing.apart->out, filter);
+		wire_put_text(&s->tracing.apart->line.out, text);
+	wire_put_text(&s->tracing.apart->line.out, filter);
 	rc = (int)apart_ask(&r, s->opt.until, err);
 	apart_end(&r);
 	return rc;
@@ -239,9 +239,9 @@ int apart_run_command(struct ubp_session *s, char *const argv[], struct ubp_err 
 	}
 	apart_add_folder(&r);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	wire_put_texts(&s->tracing.apart->out, (const char *const *)argv);
-	wire_put_texts(&s->tracing.apart->out, (const char *const *)environ);
-	wire_put_bytes(&s->tracing.apart->out, &mask, sizeof(mask));
+	wire_put_texts(&s->tracing.apart->line.out, (const char *const *)argv);
+	wire_put_texts(&s->tracing.apart->line.out, (const char *const *)environ);
+	wire_put_bytes(&s->tracing.apart->line.out, &mask, sizeof(mask));
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -299,15 +299,17 @@ int apart_pid(struct ubp_session *s, enum apart_op op, pid_t pid, struct ubp_err
 
 /* --- changes ---------------------------------------------------------------------------------- */
 
-/* Before an event of these can be handed out. */
+/* Events of these may have been handed out, since the engine knows their cookie, and the host may have set another one. */
 static void set_cookies(struct apart *a, size_t first, size_t n, void *cookie)
 {
 	pthread_mutex_lock(&a->probes_lock);
 	for (size_t i = 0; i < n; i++) {
 		struct apart_probe *place = apart_probe_place(a, first + i);
 
-		if (place)
+		if (place && !place->has_cookie) {
 			place->cookie = cookie;
+			place->has_cookie = true;
+		}
 	}
 	pthread_mutex_unlock(&a->probes_lock);
 }
@@ -324,16 +326,17 @@ int apart_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 	if (rc < 0)
 		return rc;
 	apart_add_folder(&r);
-	wire_put(&a->out, opt->form);
-	wire_put_text(&a->out, opt->filter);
-	wire_put(&a->out, opt->disabled);
-	wire_put(&a->out, n);
+	wire_put(&r.line->out, opt->form);
+	wire_put_text(&r.line->out, opt->filter);
+	wire_put(&r.line->out, opt->disabled);
+	wire_put(&r.line->out, (uintptr_t)opt->cookie);
+	wire_put(&r.line->out, n);
 	for (size_t i = 0; i < n; i++)
-		wire_put_text(&a->out, texts[i]);
+		wire_put_text(&r.line->out, texts[i]);
 	rc = (int)apart_ask(&r, s->opt.until, err);
 	if (rc == 0 || rc == -ETIMEDOUT) {
-		first = wire_get(&a->in);
-		n_new = wire_get(&a->in);
+		first = wire_get(&r.line->in);
+		n_new = wire_get(&r.line->in);
 		set_cookies(a, first, n_new, opt->cookie);
 		if (ret_first)
 			*ret_first = first;
@@ -368,11 +371,13 @@ int apart_probes_remove(struct ubp_session *s, const size_t *numbers, size_t n,
 	rc = apart_begin(&r, s, APART_PROBES_REMOVE, err);
 	if (rc < 0)
 		return rc;
-	wire_put_bytes(&a->out, numbers, n * sizeof(*numbers));
+	wire_put_bytes(&r.line->out, numbers, n * sizeof(*numbers));
 	rc = (int)apart_ask(&r, NULL, err);
 	if (rc == 0 || rc == -ETIMEDOUT) {
 		silence(a, numbers, n);
+		pthread_mutex_lock(&a->line.lock);
 		apart_forget_texts(a, numbers, n);
+		pthread_mutex_unlock(&a->line.lock);
 	}
 	apart_end(&r);
 	if ((rc == 0 || rc == -ETIMEDOUT) && !calls_is_inside(s))
@@ -388,14 +393,14 @@ int apart_set_filter(struct ubp_session *s, size_t number, const char *filter,
 
 	if (rc < 0)
 		return rc;
-	wire_put(&s->tracing.apart->out, number);
-	wire_put_text(&s->tracing.apart->out, filter);
+	wire_put(&r.line->out, number);
+	wire_put_text(&r.line->out, filter);
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
 }
 
-/* Cookies are the host's alone. */
+/* What the host sets later is the host's alone. */
 int apart_set_cookie(struct ubp_session *s, size_t number, void *cookie, struct ubp_err *err)
 {
 	struct apart_probe *place;
@@ -405,8 +410,10 @@ int apart_set_cookie(struct ubp_session *s, size_t number, void *cookie, struct 
 		return ubp_fail(err, ENOENT, "there is no probe with number %zu", number);
 	pthread_mutex_lock(&s->tracing.apart->probes_lock);
 	place = apart_probe_place(s->tracing.apart, number);
-	if (place)
+	if (place) {
 		place->cookie = cookie;
+		place->has_cookie = true;
+	}
 	pthread_mutex_unlock(&s->tracing.apart->probes_lock);
 	return place ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }

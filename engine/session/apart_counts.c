@@ -25,8 +25,8 @@ static int ask(struct ubp_session *s, enum apart_op op, const uint64_t *numbers,
 	if (rc < 0)
 		return rc;
 	for (unsigned i = 0; i < n; i++)
-		wire_put(&s->tracing.apart->out, numbers[i]);
-	wire_put_text(&s->tracing.apart->out, text);
+		wire_put(&s->tracing.apart->line.out, numbers[i]);
+	wire_put_text(&s->tracing.apart->line.out, text);
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -35,9 +35,9 @@ static int ask(struct ubp_session *s, enum apart_op op, const uint64_t *numbers,
 /* As much of an answer as was not read yet: to be read when others may ask, and freed. */
 static struct wire keep_answer(struct apart *a)
 {
-	struct wire answer = a->in;
+	struct wire answer = a->line.in;
 
-	a->in = (struct wire){ 0 };
+	a->line.in = (struct wire){ 0 };
 	return answer;
 }
 
@@ -51,10 +51,10 @@ int apart_trigger(struct ubp_session *s, enum apart_trigger what, const char *ev
 
 	if (rc < 0)
 		return rc;
-	wire_put(&s->tracing.apart->out, what);
-	wire_put_text(&s->tracing.apart->out, event);
-	wire_put_text(&s->tracing.apart->out, text);
-	wire_put(&s->tracing.apart->out, number);
+	wire_put(&s->tracing.apart->line.out, what);
+	wire_put_text(&s->tracing.apart->line.out, event);
+	wire_put_text(&s->tracing.apart->line.out, text);
+	wire_put(&s->tracing.apart->line.out, number);
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -71,10 +71,10 @@ static char *ask_text(struct ubp_session *s, enum apart_trigger_text what, const
 	*ret_len = 0;
 	if (apart_begin(&r, s, APART_TRIGGER_TEXT, NULL) < 0)
 		return NULL;
-	wire_put(&a->out, what);
-	wire_put_text(&a->out, event);
+	wire_put(&a->line.out, what);
+	wire_put_text(&a->line.out, event);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		bytes = wire_get_bytes(&a->in, ret_len);
+		bytes = wire_get_bytes(&a->line.in, ret_len);
 		text = bytes ? malloc(*ret_len + 1) : NULL;
 		if (text) {
 			memcpy(text, bytes, *ret_len);
@@ -105,9 +105,9 @@ const char *apart_trigger_state(struct ubp_session *s, const char *event)
 	size_t len;
 	char *state = ask_text(s, APART_TRIGGER_STATE, event, &len);
 
-	pthread_mutex_lock(&a->lock);
+	pthread_mutex_lock(&a->line.lock);
 	kept = apart_keep_text(a, state);
-	pthread_mutex_unlock(&a->lock);
+	pthread_mutex_unlock(&a->line.lock);
 	free(state);
 	return kept;
 }
@@ -161,7 +161,7 @@ int apart_trigger_rows(struct ubp_session *s, const char *event, ubp_trigger_row
 
 	if (rc < 0)
 		return rc;
-	wire_put_text(&a->out, event);
+	wire_put_text(&a->line.out, event);
 	rc = (int)apart_ask(&r, NULL, NULL);
 	if (rc != -EPIPE)
 		answer = keep_answer(a);
@@ -312,9 +312,9 @@ static void look_at_heap(const struct ubp_session *s)
 
 	if (a->counts.heap_is_known || apart_begin(&r, s, APART_HEAP_TAKE, NULL) < 0)
 		return;
-	wire_put(&a->out, a->counts.n_heap);
+	wire_put(&a->line.out, a->counts.n_heap);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		a->counts.heap_is_known = read_heap(&a->counts, &a->in);
+		a->counts.heap_is_known = read_heap(&a->counts, &a->line.in);
 		a->counts.heap_is_short |= !a->counts.heap_is_known;
 	}
 	apart_end(&r);
@@ -364,8 +364,8 @@ static int ask_in_folder(struct ubp_session *s, enum apart_op op,
 		return rc;
 	apart_add_folder(&r);
 	if (options) {
-		wire_put_bytes(&s->tracing.apart->out, options, sizeof(*options));
-		wire_put_text(&s->tracing.apart->out, options->path);
+		wire_put_bytes(&s->tracing.apart->line.out, options, sizeof(*options));
+		wire_put_text(&s->tracing.apart->line.out, options->path);
 	}
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);

@@ -112,7 +112,7 @@ static int keep_all(struct apart *a,
 		    struct ubp_err *err)
 {
 	size_t len, i;
-	const char *text = wire_get_bytes(&a->in, &len);
+	const char *text = wire_get_bytes(&a->line.in, &len);
 	json_t *list = text ? json_loadb(text, len, 0, NULL) : NULL, *one;
 	int rc = 0;
 
@@ -131,8 +131,8 @@ int apart_take_probes(struct apart *a, struct ubp_err *err)
 		rc = keep_all(a, keep_made, err);
 	if (rc < 0)
 		return rc;
-	for (uint64_t n = wire_get(&a->in); n && !a->in.failed; n--)
-		drop_probe(a, wire_get(&a->in));
+	for (uint64_t n = wire_get(&a->line.in); n && !a->line.in.failed; n--)
+		drop_probe(a, wire_get(&a->line.in));
 	return rc;
 }
 
@@ -196,10 +196,10 @@ static json_t *ask_names(struct ubp_session *s, const struct event_record *recor
 
 	if (apart_begin(&r, s, APART_NAMES, &err) < 0)
 		return NULL;
-	wire_put_bytes(&a->out, record, record->size);
-	wire_put(&a->out, i);
+	wire_put_bytes(&a->line.out, record, record->size);
+	wire_put(&a->line.out, i);
 	if (apart_ask(&r, &s->until, &err) >= 0) {
-		text = wire_get_bytes(&a->in, &len);
+		text = wire_get_bytes(&a->line.in, &len);
 		names = text ? json_loadb(text, len, 0, NULL) : NULL;
 	}
 	apart_end(&r);
@@ -271,7 +271,8 @@ static bool begin_event(struct ubp_session *s, const struct apart_event *head,
 	if (is_told) {
 		event->made_by = probe->maker;
 		event->spec = probe->maker->mirror;
-		event->cookie = first->cookie;
+		event->cookie =
+			first->has_cookie ? first->cookie : (void *)(uintptr_t)head->cookie;
 	}
 	pthread_mutex_unlock(&a->probes_lock);
 	if (!is_told) {
@@ -365,7 +366,7 @@ static int64_t pull(struct ubp_session *s, struct ubp_err *err)
 	a->counts.heap_is_known = false;
 	n = apart_ask(&r, NULL, err);
 	if (!__atomic_load_n(&a->is_dead, __ATOMIC_RELAXED)) {
-		size_t len = wire_get(&a->in);
+		size_t len = wire_get(&a->line.in);
 
 		a->events_len = len <= APART_EVENTS_BYTES ? len : 0;
 		a->events_at = 0;

@@ -21,7 +21,8 @@
 struct apart_probe {
 	struct session_maker
 		*maker; /* has the definition; NULL: its records are not known, or it is gone */
-	void *cookie;
+	void *cookie;   /* if the host has set one since the probe came */
+	bool has_cookie;
 	bool is_removed; /* no event of it is handed out any more */
 };
 
@@ -36,16 +37,21 @@ struct apart_counts {
 	bool heap_is_short, heap_is_known; /* nothing was dispatched since */
 };
 
+/* A socket on which one thread at a time has a request and its answer. */
+struct apart_line {
+	int socket; /* -1: none, yet */
+	pthread_mutex_t lock;
+	struct wire out, in;
+};
+
 struct apart {
-	int socket;
+	struct apart_line line;
+	struct apart_line changes; /* what may take long while events are asked for */
 	int bell, over; /* the engine has something; what takes long is to be given up */
 	struct apart_state *state;
 	unsigned char *events;
 	size_t events_at,
 		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
-	/* Around a request and its answer; held by one thread at a time. */
-	pthread_mutex_t lock;
-	struct wire out, in;
 	bool is_dead;                /* atomic */
 	pthread_mutex_t probes_lock; /* of the next two; held for moments */
 	struct apart_probe *probes;  /* by number */
@@ -54,20 +60,21 @@ struct apart {
 	size_t n_made, cap_made;
 	struct apart_counts counts;
 	uint64_t n_untold; /* atomic */
-	struct map texts;  /* that were returned, by what was asked for; under .lock */
-	char **kept;       /* texts that last as long as the session; under .lock */
+	struct map texts;  /* that were returned, by what was asked for; under .line.lock */
+	char **kept;       /* texts that last as long as the session; under .line.lock */
 	size_t n_kept, cap_kept;
 	struct map names; /* json_t of an address, by frame_key(); the dispatching thread's */
 	struct sink_resolver resolver;
 };
 
 /*
- * A request: apart_begin() takes the lock, wire_put() to apart->out puts what it takes, apart_ask() sends it and waits for the answer, of which
- * apart->in has what was asked for, and apart_end() gives the lock back. @err may be NULL. apart_ask() returns the answer's number; @until, which may be NULL, is
+ * A request: apart_begin() takes the line that @op goes by, wire_put() to .line->out puts what it takes, apart_ask() sends it and waits for the answer, of which
+ * .line->in has what was asked for, and apart_end() gives the line back. @err may be NULL. apart_ask() returns the answer's number; @until, which may be NULL, is
  * asked meanwhile.
  */
 struct apart_request {
 	struct ubp_session *s;
+	struct apart_line *line;
 	struct link_fds fds; /* to be sent, and closed then */
 	struct wire told;    /* for the user, behind the request */
 	unsigned n_told;
@@ -80,13 +87,13 @@ void apart_add_folder(struct apart_request *r);
 int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct ubp_err *err);
 void apart_end(struct apart_request *r);
 
-/* Under apart->lock. NULL stays NULL; also where memory is short. */
+/* Under apart->line.lock. NULL stays NULL; also where memory is short. */
 const char *apart_keep_text(struct apart *a, const char *text);
 const char *apart_remember(struct apart *a, uint64_t key, const char *text);
 /* Those of probes that were removed are free. */
 void apart_forget_texts(struct apart *a, const size_t *numbers, size_t n);
 
-/* apart_events.c, under apart->lock: definitions that came with an answer. */
+/* apart_events.c, under apart->line.lock: definitions that came with an answer. */
 int apart_take_probes(struct apart *a, struct ubp_err *err);
 /* Under .probes_lock. NULL: memory is short. */
 struct apart_probe *apart_probe_place(struct apart *a, size_t number);

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -20,6 +21,8 @@
 
 void serve_take_folder(struct served *v, unsigned i)
 {
+	pthread_mutex_lock(&v->shared->folder);
+	v->has_folder = true;
 	if (i < v->fds.n)
 		(void)!fchdir(v->fds.fd[i]);
 }
@@ -46,9 +49,13 @@ void serve_set_state(struct served *v)
 
 static void tell(struct served *v, bool is_warning, const char *text)
 {
-	wire_put(&v->told, is_warning);
-	wire_put_text(&v->told, text);
-	v->n_told++;
+	struct served_shared *shared = v->shared;
+
+	pthread_mutex_lock(&shared->lock);
+	wire_put(&shared->told, is_warning);
+	wire_put_text(&shared->told, text);
+	shared->n_told++;
+	pthread_mutex_unlock(&shared->lock);
 }
 
 static void on_warning(void *ctx, const char *text)
@@ -68,7 +75,7 @@ static bool is_over(void *ctx)
 	struct pollfd p[2] = { { .fd = v->host, .events = POLLIN },
 			       { .fd = v->socket, .events = POLLRDHUP } };
 
-	return __atomic_load_n(&v->state->is_over, __ATOMIC_ACQUIRE) || poll(p, 2, 0) > 0;
+	return __atomic_load_n(&v->state->n_over, __ATOMIC_ACQUIRE) || poll(p, 2, 0) > 0;
 }
 
 static int watch(struct served *v, int fd, uint32_t events)
@@ -156,8 +163,7 @@ static int64_t serve_open(struct served *v, struct ubp_err *err)
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-static void put_head(struct wire *out, const struct served *v, int64_t n,
-		     const struct ubp_err *err)
+static void put_head(struct wire *out, int64_t n, const struct ubp_err *err)
 {
 	wire_put(out, (uint64_t)n);
 	wire_put(out, (uint64_t)err->code);
@@ -166,7 +172,19 @@ static void put_head(struct wire *out, const struct served *v, int64_t n,
 	wire_put(out, err->caret);
 	wire_put_text(out, err->text);
 	wire_put_text(out, err->has_caret ? err->command : NULL);
-	wire_put(out, v->n_told);
+}
+
+/* Who answers next tells it. */
+static void put_told(struct wire *out, struct served_shared *shared)
+{
+	pthread_mutex_lock(&shared->lock);
+	wire_put(out, shared->n_told);
+	for (; shared->n_told; shared->n_told--) {
+		wire_put(out, wire_get(&shared->told));
+		wire_put_text(out, wire_get_text(&shared->told));
+	}
+	wire_reset(&shared->told);
+	pthread_mutex_unlock(&shared->lock);
 }
 
 static int send_answer(struct served *v, int64_t n, const struct ubp_err *err)
@@ -174,16 +192,25 @@ static int send_answer(struct served *v, int64_t n, const struct ubp_err *err)
 	struct wire out = { 0 };
 	int rc;
 
-	put_head(&out, v, n, err);
-	for (; v->n_told; v->n_told--) {
-		wire_put(&out, wire_get(&v->told));
-		wire_put_text(&out, wire_get_text(&v->told));
-	}
-	wire_reset(&v->told);
+	put_head(&out, n, err);
+	put_told(&out, v->shared);
 	wire_append(&out, &v->answer);
 	rc = link_send(v->socket, &out, NULL);
 	wire_free(&out);
 	return rc;
+}
+
+static void free_changes(struct served *v);
+
+/* One that goes on ends when the host has, as all that takes long. */
+static void end_changes(struct served *v)
+{
+	if (!v->changes)
+		return;
+	(void)shutdown(v->changes->socket, SHUT_RDWR);
+	pthread_join(v->changes->thread, NULL);
+	free_changes(v->changes);
+	v->changes = NULL;
 }
 
 static int64_t answer(struct served *v, struct ubp_err *err)
@@ -192,12 +219,14 @@ static int64_t answer(struct served *v, struct ubp_err *err)
 	serve_fn *fn = serve_call(op);
 
 	ubp_err_reset(err);
-	if (!v->session && op == APART_OPEN) {
+	if (v->is_for_changes && !apart_is_change((enum apart_op)op))
+		fn = NULL;
+	else if (!v->session && op == APART_OPEN) {
 		v->opened = v->in;
 		v->in = (struct wire){ 0 };
 		return serve_open(v, err);
-	}
-	if (op == APART_FREE) {
+	} else if (op == APART_FREE) {
+		end_changes(v);
 		ubp_session_free(v->session);
 		v->session = NULL;
 		v->has_ended = true;
@@ -219,8 +248,53 @@ static int serve_request(struct served *v)
 	wire_reset(&v->answer);
 	n = answer(v, &err);
 	link_close_fds(&v->fds);
-	serve_set_state(v);
+	if (v->has_folder)
+		pthread_mutex_unlock(&v->shared->folder);
+	v->has_folder = false;
+	if (!v->is_for_changes)
+		serve_set_state(v);
 	return send_answer(v, n, &err);
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+static void *answer_changes(void *arg)
+{
+	struct served *v = arg;
+
+	while (serve_request(v) == 0)
+		;
+	return NULL;
+}
+
+static void free_changes(struct served *v)
+{
+	close(v->socket);
+	wire_free(&v->in);
+	wire_free(&v->answer);
+	free(v);
+}
+
+/* What takes long does not keep events waiting: another thread does it. */
+int64_t serve_changes(struct served *v, struct ubp_err *err)
+{
+	struct served *changes = v->changes || !v->fds.n ? NULL : calloc(1, sizeof(*changes));
+	int rc;
+
+	if (!changes)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	*changes = (struct served){ .socket = v->fds.fd[--v->fds.n],
+				    .session = v->session,
+				    .state = v->state,
+				    .shared = v->shared,
+				    .is_for_changes = true };
+	rc = pthread_create(&changes->thread, NULL, answer_changes, changes);
+	if (rc != 0) {
+		free_changes(changes);
+		return ubp_fail(err, rc, "cannot create a thread: %s", strerror(rc));
+	}
+	v->changes = changes;
+	return 0;
 }
 
 /* --- the loop ------------------------------------------------------------------------------------ */
@@ -263,16 +337,24 @@ static int serve_until_end(struct served *v)
 
 int session_serve(int socket)
 {
-	struct served v = { .socket = socket, .host = -1, .over = -1, .bell = -1, .wakes = -1 };
+	struct served_shared shared = { .lock = PTHREAD_MUTEX_INITIALIZER,
+					.folder = PTHREAD_MUTEX_INITIALIZER };
+	struct served v = { .socket = socket,
+			    .host = -1,
+			    .over = -1,
+			    .bell = -1,
+			    .wakes = -1,
+			    .shared = &shared };
 	int rc = serve_until_end(&v);
 
+	end_changes(&v);
 	ubp_session_free(v.session);
 	serve_events_free(&v);
 	if (v.state)
 		munmap(v.state, APART_SHARED_BYTES);
 	wire_free(&v.in);
 	wire_free(&v.answer);
-	wire_free(&v.told);
+	wire_free(&shared.told);
 	wire_free(&v.opened);
 	wire_free(&v.command);
 	free(v.exclude);

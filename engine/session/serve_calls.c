@@ -282,6 +282,7 @@ static int64_t serve_probes_add(struct served *v, struct ubp_err *err)
 	opt.form = (enum ubp_form)wire_get(&v->in);
 	opt.filter = wire_get_text(&v->in);
 	opt.disabled = wire_get(&v->in);
+	opt.cookie = (void *)(uintptr_t)wire_get(&v->in);
 	texts = wire_get_texts(&v->in, &n);
 	serve_take_folder(v, 0);
 	rc = ubp_probes_add(v->session, texts, n, &opt, &first, &n_new, err);
@@ -356,6 +357,7 @@ serve_fn *serve_call(uint64_t op)
 		[APART_RECORD] = serve_record,
 		[APART_RECORD_NEXT] = serve_record_next,
 		[APART_RECORD_END] = serve_record_end,
+		[APART_CHANGES] = serve_changes,
 	};
 
 	return op < APART_OP_N ? calls[op] : NULL;

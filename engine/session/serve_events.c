@@ -32,18 +32,18 @@
 /* The host gets it with this answer. False: memory is short. */
 static bool add_definition(struct served *v, unsigned number, const struct spec_probe *spec)
 {
-	if (map_get(&v->known, number))
+	if (map_get(&v->known.numbers, number))
 		return true;
-	if (VEC_ROOM(v->known_list, &v->cap_known, v->n_known) < 0 ||
-	    map_put(&v->known, number, v) < 0)
+	if (VEC_ROOM(v->known.list, &v->known.cap, v->known.n) < 0 ||
+	    map_put(&v->known.numbers, number, v) < 0)
 		return false;
 	if (!v->fresh)
 		v->fresh = json_array();
 	if (!v->fresh || json_array_append_new(v->fresh, probe_to_json(number, spec)) < 0) {
-		(void)map_remove(&v->known, number);
+		(void)map_remove(&v->known.numbers, number);
 		return false;
 	}
-	v->known_list[v->n_known++] = number;
+	v->known.list[v->known.n++] = number;
 	return true;
 }
 
@@ -96,17 +96,19 @@ static void put_gone(struct served *v)
 	struct wire gone = { 0 };
 	size_t n = 0;
 
-	for (unsigned i = 0; i < LOOKS && v->n_known; i++) {
-		size_t at = v->next_known++ % v->n_known;
-		unsigned number = v->known_list[at];
+	pthread_mutex_lock(&v->session->numbers.lock);
+	for (unsigned i = 0; i < LOOKS && v->known.n; i++) {
+		size_t at = v->known.next++ % v->known.n;
+		unsigned number = v->known.list[at];
 
 		if (live_spec(v->session, number))
 			continue;
-		(void)map_remove(&v->known, number);
-		v->known_list[at] = v->known_list[--v->n_known];
+		(void)map_remove(&v->known.numbers, number);
+		v->known.list[at] = v->known.list[--v->known.n];
 		wire_put(&gone, number);
 		n++;
 	}
+	pthread_mutex_unlock(&v->session->numbers.lock);
 	wire_put(&v->answer, n);
 	wire_append(&v->answer, &gone);
 	wire_free(&gone);
@@ -114,15 +116,16 @@ static void put_gone(struct served *v)
 
 int64_t serve_probes(struct served *v, struct ubp_err *err)
 {
-	size_t n = numbers_n(v->session);
-
 	(void)err;
-	for (unsigned i = 0; i < n; i++) {
+	/* One that is just being added may be given up. */
+	pthread_mutex_lock(&v->session->numbers.lock);
+	for (unsigned i = 0; i < numbers_n(v->session); i++) {
 		const struct spec_probe *spec = live_spec(v->session, i);
 
 		if (spec)
 			(void)add_definition(v, i, spec);
 	}
+	pthread_mutex_unlock(&v->session->numbers.lock);
 	put_definitions(v);
 	put_gone(v);
 	return 0;
@@ -135,7 +138,9 @@ static int on_event(void *ctx, const struct ubp_event *event)
 {
 	struct served *v = ctx;
 	const struct event_record *record = event->record;
-	struct apart_event head = { .weight = event->weight, .id = event->probe };
+	struct apart_event head = { .weight = event->weight,
+				    .cookie = (uintptr_t)event->cookie,
+				    .id = event->probe };
 
 	if (event->is_made)
 		head.made = made_number(v, event->spec);
@@ -216,6 +221,6 @@ void serve_events_free(struct served *v)
 	json_decref(v->fresh);
 	json_decref(v->fresh_made);
 	map_free(&v->made);
-	map_free(&v->known);
-	free(v->known_list);
+	map_free(&v->known.numbers);
+	free(v->known.list);
 }

@@ -7,11 +7,27 @@
 #define UBP_SESSION_SERVE_PRIV_H
 
 #include <jansson.h>
+#include <pthread.h>
 
 #include "engine/apart/link.h"
 #include "engine/apart/protocol.h"
 #include "engine/base/map.h"
 #include "engine/ubp.h"
+
+/* What is shared by those who answer on the two sockets. */
+struct served_shared {
+	pthread_mutex_t lock; /* of the next two */
+	struct wire told;
+	unsigned n_told;
+	pthread_mutex_t folder; /* whoever has it says in which this process is */
+};
+
+/* Numbers whose definition the host has. */
+struct served_known {
+	struct map numbers;
+	unsigned *list;
+	size_t n, cap, next; /* .next: that is looked at next */
+};
 
 struct served {
 	int socket, over, bell, host; /* .host: a pidfd; -1: none */
@@ -22,16 +38,17 @@ struct served {
 	unsigned char *events;
 	size_t n_bytes; /* of these */
 	struct apart_event *mark; /* the last of these is a snapshot's; NULL: an event */
-	struct wire in, answer, told;
-	unsigned n_told;
+	struct wire in, answer;
+	struct served_shared *shared;
+	bool has_folder;        /* until the request is answered */
+	struct served *changes; /* who answers those, on a thread of his own; NULL: nobody */
+	pthread_t thread;       /* of this one, if it answers them */
+	bool is_for_changes;
 	struct wire opened;  /* the request that has opened it: its texts are the options' */
 	struct wire command; /* the same of a command */
 	const char **exclude, **argv;
 	struct link_fds fds; /* that came with the request */
-	/* Numbers whose definition the host has. */
-	struct map known;
-	unsigned *known_list;
-	size_t n_known, cap_known, next_known;
+	struct served_known known;
 	json_t *fresh; /* definitions that go with the answer */
 	/* The same of synthetic events, whose numbers begin anew when one is defined or goes: by address, their number + 1. */
 	struct map made;
@@ -69,7 +86,9 @@ int64_t serve_record(struct served *v, struct ubp_err *err);
 int64_t serve_record_next(struct served *v, struct ubp_err *err);
 int64_t serve_record_end(struct served *v, struct ubp_err *err);
 
-/* serve.c: the host's folder, if it was sent as descriptor @i, is this process's, too. */
+/* serve.c */
+int64_t serve_changes(struct served *v, struct ubp_err *err);
+/* The host's folder, if it was sent as descriptor @i, is this process's, too, until the request is answered. */
 void serve_take_folder(struct served *v, unsigned i);
 /* What is looked at without asking. */
 void serve_set_state(struct served *v);

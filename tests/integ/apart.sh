@@ -78,10 +78,9 @@ trace_done
 untraced "$PID"
 go; finish
 
-# The host is killed while the engine waits for a file that nobody gives it: the engine ends all the same.
-if [ "$where" = apart ] && (WHY=; need_hold) > /dev/null; then
-	start hello
-	cp "$FIXTURES/hello" prog
+# hold: whoever opens the file "prog" waits until "$holder" is killed, and his pid is told to $held.
+hold() {
+	local line
 	mkfifo opened
 	python3 -c '
 import ctypes, os, struct, sys
@@ -95,19 +94,39 @@ print(struct.unpack("=IBBHQii", os.read(held, 24))[-1], flush=True)  # who opens
 os.read(wait, 1)' > opened &
 	holder=$!
 	PIDS+=("$holder")
-	exec {from}< opened
-	read -r -t "$TIMEOUT" line <&"$from" && [ "$line" = held ] || fail "no file is held"
+	exec {held}< opened
+	rm opened
+	read -r -t "$TIMEOUT" line <&"$held" && [ "$line" = held ] || fail "no file is held"
+}
+if [ "$where" = apart ] && (WHY=; need_hold) > /dev/null; then
+	cp "$FIXTURES/hello" prog
+	# The host is killed while the engine waits for a file that nobody gives it: the engine ends all the same.
+	start hello
+	hold
 	"$TOOLS/apart_host" apart plain "$PID" "p:$PWD/prog:greet" > out.txt 2> err.txt &
 	UBP_PID=$!
-	read -r -t "$TIMEOUT" engine <&"$from" || fail "nobody opens the file"
+	read -r -t "$TIMEOUT" engine <&"$held" || fail "nobody opens the file"
 	[ "$(cat "/proc/$engine/comm")" = ubp-engine ] || fail "it is not the engine that opens the file"
 	kill -9 "$UBP_PID"
 	wait "$UBP_PID" 2> /dev/null
 	UBP_PID=
 	eventually is_gone "$engine"
 	kill "$holder"
-	exec {from}<&-
+	exec {held}<&-
 	go; finish
+
+	# A change that waits for it keeps no event waiting.
+	hold
+	# shellcheck disable=SC2086 # words
+	host beside greet hello $words
+	read -r -t "$TIMEOUT" _ <&"$held" || fail "nobody opens the file"
+	go; finish
+	read -r -t "$TIMEOUT" line <&"$from" && [ "$line" = 'all came' ] || fail "events wait for a change: $line"
+	kill "$holder"
+	exec {held}<&-
+	host_done
+	found 'added .*'
+	found 'events 300'
 fi
 
 # counts WHERE CASE FIXTURE [ARG...]: what triggers and counts tell goes to WHERE.CASE.

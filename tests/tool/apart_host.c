@@ -10,6 +10,7 @@
  *	limits    what of its limits and descriptors has changed
  *	memory    128 MB of it are written, a session is begun, and all are written again
  *	forks     a child that has all that the host has lives on; it is told
+ *	beside    a thread adds a probe of the file "prog", which takes as long as it likes; that 300 events came is told at once
  *	plain     none of these
  */
 
@@ -19,6 +20,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,6 +32,7 @@
 
 #include "engine/ubp.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_live.h"
 
 #define MEMORY ((size_t)128 << 20)
 
@@ -37,11 +40,16 @@ static struct ubp_session *session;
 static long n_events;
 static atomic_long n_strange, n_signals, n_children;
 static atomic_bool is_over;
+static bool is_beside;
 
 static int count(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	n_events += ubp_event_probe(event) == 0;
+	if (is_beside && n_events == 300) {
+		printf("all came\n");
+		fflush(stdout);
+	}
 	return 0;
 }
 
@@ -65,6 +73,16 @@ static void *wait_for_any(void *arg)
 			n_strange += got != child;
 		n_children++;
 	}
+	return NULL;
+}
+
+static void *add_beside(void *arg)
+{
+	const char *texts[] = { "p:late ./prog:greet" };
+	struct ubp_err err;
+
+	(void)arg;
+	printf("added %d\n", ubp_probes_add(session, texts, 1, NULL, NULL, NULL, &err));
 	return NULL;
 }
 
@@ -115,7 +133,7 @@ static void start(int is_apart, pid_t pid, const char *definition)
 	fflush(stdout);
 }
 
-static int run(void)
+static int run(const pthread_t *first)
 {
 	struct pollfd p = { ubp_fd(session), POLLIN, 0 };
 	struct ubp_err err;
@@ -135,6 +153,8 @@ static int run(void)
 	}
 	ubp_stop(session);
 	(void)ubp_drain(session, count, NULL, &err);
+	if (first)
+		pthread_join(*first, NULL);
 	printf("done %d failed %d\n", ubp_is_done(session), ubp_has_failed(session));
 	ubp_session_free(session);
 	printf("events %ld\n", n_events);
@@ -186,7 +206,10 @@ int main(int argc, char **argv)
 		printf("child %d\n", (int)child);
 		fflush(stdout);
 	}
-	rc = run();
+	is_beside = strcmp(what, "beside") == 0;
+	if (is_beside)
+		pthread_create(&thread, NULL, add_beside, NULL);
+	rc = run(is_beside ? &thread : NULL);
 	is_over = true;
 	if (strcmp(what, "waits") == 0) {
 		pthread_join(thread, NULL);
