@@ -98,7 +98,7 @@ os.read(wait, 1)' > opened &
 	rm opened
 	read -r -t "$TIMEOUT" line <&"$held" && [ "$line" = held ] || fail "no file is held"
 }
-if [ "$where" = apart ] && (WHY=; need_hold) > /dev/null; then
+if [ "$where" = apart ] && (export WHY=; need_hold) > /dev/null; then
 	cp "$FIXTURES/hello" prog
 	# The host is killed while the engine waits for a file that nobody gives it: the engine ends all the same.
 	start hello
