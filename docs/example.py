@@ -12,7 +12,8 @@ ubp = c.CDLL("libubp.so.1")
 
 
 class Err(c.Structure):  # struct ubp_err
-    _fields_ = [("code", c.c_int), ("line", c.c_uint), ("has_caret", c.c_bool), ("caret", c.c_uint), ("text", c.c_char * 768), ("command", c.c_char * 4096)]
+    _fields_ = [("code", c.c_int), ("line", c.c_uint), ("has_caret", c.c_bool), ("caret", c.c_uint), ("text", c.c_char * 768), ("hint", c.c_char * 256),
+                ("command", c.c_char * 4096)]
 
 
 class Options(c.Structure):  # struct ubp_options: what is not named here is 0, the default

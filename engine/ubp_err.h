@@ -24,6 +24,8 @@ extern "C" {
 
 #define UBP_ERR_TEXT_MAX 768
 
+#define UBP_ERR_HINT_MAX 256
+
 /* Longest command shown with a caret: the kernel's longest line. */
 #define UBP_ERR_COMMAND_MAX 4096
 
@@ -33,6 +35,7 @@ struct ubp_err {
 	bool has_caret;                    /* .command and .caret are set */
 	unsigned caret;                    /* byte column in .command */
 	char text[UBP_ERR_TEXT_MAX];       /* "outer: inner: cause", NUL-ended, escaped */
+	char hint[UBP_ERR_HINT_MAX];       /* what was meant, perhaps, escaped; "": not known */
 	char command[UBP_ERR_COMMAND_MAX]; /* the definition, words joined by one blank; raw */
 };
 

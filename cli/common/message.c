@@ -61,6 +61,12 @@ int cli_error(const char *fmt, ...)
 	return CLI_FAILED;
 }
 
+static void tell_hint(const struct ubp_err *err)
+{
+	if (err->hint[0])
+		(void)fprintf(to(), "  hint: %s\n", err->hint);
+}
+
 int cli_error_record(const struct ubp_err *err)
 {
 	char shown[ESCAPE_BYTE_MAX * UBP_ERR_COMMAND_MAX + 1];
@@ -68,8 +74,10 @@ int cli_error_record(const struct ubp_err *err)
 	int column;
 
 	(void)cli_error("%s", err->text);
-	if (!err->has_caret)
+	if (!err->has_caret) {
+		tell_hint(err);
 		return CLI_FAILED;
+	}
 	len = strlen(err->command);
 	before = err->caret < len ? err->caret : len;
 	/* Under its byte, also where those before it have become longer. */
@@ -77,6 +85,7 @@ int cli_error_record(const struct ubp_err *err)
 		       before);
 	*escape_put_line(shown, err->command, len) = '\0';
 	(void)fprintf(to(), "  %s\n  %*s^\n", shown, column, "");
+	tell_hint(err);
 	return CLI_FAILED;
 }
 

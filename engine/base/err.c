@@ -17,6 +17,7 @@ void ubp_err_reset(struct ubp_err *err)
 	err->has_caret = false;
 	err->caret = 0;
 	err->text[0] = '\0';
+	err->hint[0] = '\0';
 	err->command[0] = '\0';
 }
 
@@ -78,6 +79,17 @@ void ubp_err_append(struct ubp_err *err, const char *fmt, ...)
 	va_start(ap, fmt);
 	put_text(err, strlen(err->text), fmt, ap);
 	va_end(ap);
+}
+
+void ubp_err_hint(struct ubp_err *err, const char *fmt, ...)
+{
+	char raw[sizeof(err->hint)];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
+	va_end(ap);
+	escape_line_cut(err->hint, sizeof(err->hint), raw);
 }
 
 void ubp_err_caret(struct ubp_err *err, const char *command, size_t len, unsigned caret)

@@ -35,6 +35,10 @@ __attribute__((format(printf, 2, 3))) int ubp_context(struct ubp_err *err, const
 __attribute__((format(printf, 2, 3))) void ubp_err_append(struct ubp_err *err, const char *fmt,
 							  ...);
 
+/* What a person may have meant, for a failure already in the record, which keeps its text: that may be the kernel's. */
+__attribute__((format(printf, 2, 3))) void ubp_err_hint(struct ubp_err *err, const char *fmt,
+							...);
+
 /*
  * Give a failure in the record its definition and caret. @command is copied
  * (@len bytes, cut at UBP_ERR_COMMAND_MAX - 1); @caret is a byte column in it.

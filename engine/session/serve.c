@@ -171,6 +171,7 @@ static void put_head(struct wire *out, int64_t n, const struct ubp_err *err)
 	wire_put(out, err->has_caret);
 	wire_put(out, err->caret);
 	wire_put_text(out, err->text);
+	wire_put_text(out, err->hint);
 	wire_put_text(out, err->has_caret ? err->command : NULL);
 }
 

@@ -9,6 +9,7 @@
 
 #include "engine/spec/env.h"
 #include "engine/spec/expr.h"
+#include "engine/spec/hint.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/type.h"
 
@@ -106,8 +107,11 @@ static int choose_type(const struct spec_parse *p, const struct spec_body *body,
 					    .size = 8 };
 		return 0;
 	}
-	if (!spec_type_find(body, p->env->strict, type))
-		return spec_fail(p, EINVAL, col, "Unknown type is specified");
+	if (!spec_type_find(body, p->env->strict, type)) {
+		(void)spec_fail(p, EINVAL, col, "Unknown type is specified");
+		hint_type(p, body->type);
+		return -EINVAL;
+	}
 	type->count = body->count;
 	return 0;
 }
@@ -118,16 +122,19 @@ static int fail_slots(struct spec_expr *e)
 }
 
 /* Can a value of this type be had from the outermost operation? */
-static int check_store(struct spec_expr *e, size_t type_col)
+static int check_store(struct spec_expr *e, const struct spec_body *body, size_t type_col)
 {
 	const struct spec_type *type = &e->arg->type;
 	bool needs_slot =
 		e->outer == OUTER_VALUE || e->outer == OUTER_IMM || e->outer == OUTER_TEXT;
 
 	if (type->format == SPEC_STRING) {
-		if (e->outer == OUTER_VALUE)
-			return spec_fail(e->p, EINVAL, type_col,
-					 "String accepts only memory argument");
+		if (e->outer == OUTER_VALUE) {
+			(void)spec_fail(e->p, EINVAL, type_col,
+					"String accepts only memory argument");
+			hint_string(e->p, body->expr);
+			return -EINVAL;
+		}
 		needs_slot = needs_slot || type->count > 0;
 	}
 	return needs_slot && !spec_expr_slot(e) ? fail_slots(e) : 0;
@@ -153,7 +160,7 @@ static int finish_arg(struct spec_expr *e, const struct spec_body *body)
 
 	if (body->has_type)
 		type_col += (size_t)(body->type.s - body->all.s);
-	rc = check_store(e, type_col);
+	rc = check_store(e, body, type_col);
 	if (rc < 0)
 		return rc;
 	if (!spec_type_bitfield(body, type) || (type->bit_width > 0 && !spec_expr_slot(e)))

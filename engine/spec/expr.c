@@ -10,6 +10,7 @@
 #include "engine/base/num.h"
 #include "engine/spec/chars.h"
 #include "engine/spec/env.h"
+#include "engine/spec/hint.h"
 
 /*
  * Carets. The kernel moves its column forward at each dereference and does not
@@ -68,7 +69,9 @@ static int parse_arg_number(struct spec_expr *e, struct spec_span number)
 		return fail_expr(e, EINVAL, "Invalid $-variable specified");
 	if (n == 0 || n > ARG_NUMBER_MAX)
 		return fail_expr(e, EINVAL, "Invalid argument number");
-	return fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
+	(void)fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
+	hint_argument(e->p, n);
+	return -EINVAL;
 }
 
 bool spec_is_duration(const struct spec_parse *p, struct spec_span expr)
@@ -83,8 +86,11 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 	uint64_t n;
 
 	if (span_starts(name, "retval")) {
-		if (e->kind != PROBE_RETURN)
-			return fail_expr(e, EINVAL, "$retval is not available on probe");
+		if (e->kind != PROBE_RETURN) {
+			(void)fail_expr(e, EINVAL, "$retval is not available on probe");
+			hint_retval(e->p);
+			return -EINVAL;
+		}
 		return set_source(e, SPEC_RETVAL, arch->reg.retval, 0);
 	}
 	if (spec_is_duration(e->p, text)) {
@@ -103,7 +109,9 @@ static int parse_variable(struct spec_expr *e, struct spec_span text)
 		return set_source(e, SPEC_COMM, 0, 0);
 	if (span_starts(name, "arg"))
 		return parse_arg_number(e, span_from(name, name.s + 3));
-	return fail_expr(e, EINVAL, "Invalid $-variable specified");
+	(void)fail_expr(e, EINVAL, "Invalid $-variable specified");
+	hint_variable(e->p, name);
+	return -EINVAL;
 }
 
 int spec_register(const struct spec_parse *p, struct spec_span name)
@@ -124,8 +132,11 @@ static int parse_register(struct spec_expr *e, struct spec_span text)
 		set_source(e, SPEC_REG, SPEC_NO_REG, 0);
 		return spec_parse_sum(e, text);
 	}
-	if (reg < 0)
-		return fail_expr(e, EINVAL, "Invalid register name");
+	if (reg < 0) {
+		(void)fail_expr(e, EINVAL, "Invalid register name");
+		hint_register(e->p, span_from(text, text.s + 1));
+		return -EINVAL;
+	}
 	return set_source(e, SPEC_REG, (uint16_t)reg, 0);
 }
 

@@ -19,6 +19,7 @@
 
 #include "engine/base/err.h"
 #include "engine/spec/filter_parse.h"
+#include "engine/spec/hint.h"
 
 /* The kernel refuses writes of a page or more. */
 #define TEXT_LIMIT 4096
@@ -236,9 +237,12 @@ static int parse_joint(struct filter_parser *p, size_t *at, struct frame *bottom
 			*at += 2;
 			return 0;
 		}
-		if (c != ')')
-			return filter_fail(p, EPERM, "Too many terms in predicate expression",
-					   *at);
+		if (c != ')') {
+			(void)filter_fail(p, EPERM, "Too many terms in predicate expression",
+					  *at);
+			hint_operator(p, *at);
+			return -EPERM;
+		}
 		*at += 1;
 		/* Quotes can make this differ from the outline only by a malformed term. */
 		if (*frame == bottom)

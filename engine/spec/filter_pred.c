@@ -12,6 +12,7 @@
 
 #include "engine/base/units.h"
 #include "engine/spec/filter_parse.h"
+#include "engine/spec/hint.h"
 #include "engine/spec/spec.h"
 
 /* The kernel's buffers: 23 characters of a number, 255 of a string. */
@@ -451,7 +452,9 @@ static int parse_op(struct draft *d)
 			return 0;
 		}
 	}
-	return draft_fail(d, "Invalid operator");
+	(void)draft_fail(d, "Invalid operator");
+	hint_operator(d->p, d->at);
+	return -EINVAL;
 }
 
 int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *ret_pred,
@@ -465,8 +468,11 @@ int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *r
 		d.at++;
 	if (d.at == *at)
 		return filter_fail(p, EPERM, "Error", 0);
-	if (!find_field(p->probe, p->text + *at, d.at - *at, &d.field))
-		return draft_fail(&d, "Field not found");
+	if (!find_field(p->probe, p->text + *at, d.at - *at, &d.field)) {
+		(void)draft_fail(&d, "Field not found");
+		hint_field(p, p->text + *at, d.at - *at);
+		return -EINVAL;
+	}
 	/* Strings of an event are in its record, whoever they came from. */
 	(void)skip_word(&d, ".ustring");
 	is_function = skip_word(&d, ".function");

@@ -78,6 +78,11 @@ static const struct {
 #define N_TYPES    (sizeof(types) / sizeof(types[0]))
 #define N_EXTENDED 2
 
+const char *spec_type_name(size_t i)
+{
+	return i < N_TYPES ? types[i].name : NULL;
+}
+
 static bool find_by_name(struct spec_span name, bool strict, struct spec_type *ret)
 {
 	for (size_t i = 0; i < N_TYPES - (strict ? N_EXTENDED : 0); i++) {

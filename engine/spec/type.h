@@ -23,6 +23,9 @@ struct spec_body {
 int spec_body_cut(const struct spec_parse *p, struct spec_span text, size_t col,
 		  struct spec_body *ret);
 
+/* The types by name, from 0 on; NULL: there are no more. */
+const char *spec_type_name(size_t i);
+
 /*
  * The type by its name, x64 for none. A bit-field gets its container alone.
  * Returns false when there is no such type, @strict: in the kernel. Leaves ret->count

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * What a person may have meant whose definition or filter is refused: a hint beside the kernel's message. Each is called when that
+ * message is in the record. None in strict grammar, which tells what the kernel tells.
+ */
+
+#ifndef UBP_SPEC_HINT_H
+#define UBP_SPEC_HINT_H
+
+#include "engine/spec/parse.h"
+
+struct filter_parser;
+
+/* %NAME is no register: those of other assemblers, as %rdi, have other names here. */
+void hint_register(const struct spec_parse *p, struct spec_span name);
+
+/* $argN: where a function's argument is at its entry, N from 1. */
+void hint_argument(const struct spec_parse *p, uint64_t n);
+
+/* $NAME is not known. */
+void hint_variable(const struct spec_parse *p, struct spec_span name);
+
+/* $retval of an entry. */
+void hint_retval(const struct spec_parse *p);
+
+/* A type is not known. */
+void hint_type(const struct spec_parse *p, struct spec_span name);
+
+/* A string of what is no memory: @expr, as %di. */
+void hint_string(const struct spec_parse *p, struct spec_span expr);
+
+/* A filter with another language's operator at @at, or word between terms. */
+void hint_operator(struct filter_parser *p, size_t at);
+
+/* A filter's field is not known: @len bytes at @name. */
+void hint_field(struct filter_parser *p, const char *name, size_t len);
+
+#endif

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# What a person's hand gets wrong is refused with the kernel's message, and with a hint that works.
+. "${0%/*}/lib.bash"
+
+need_arch x86_64
+F=$FIXTURES/args_int
+
+# hints WORD FETCHARG [MEANT]: the hint for it; with MEANT in its place the definition is accepted.
+hints() {
+	"$UPROBE" --check "p:$F:area $2" > out.txt 2> err.txt && fail "$2 is accepted"
+	grep -qF "hint: $1" err.txt || fail "$2: $(cat err.txt)"
+	[ "$(wc -l < err.txt)" = 4 ] || fail "$2: not four lines: $(cat err.txt)"
+	[ -z "${3-}" ] || "$UPROBE" --check "p:$F:area $3" > /dev/null || fail "$3 is refused"
+	# The kernel has none of it.
+	"$UPROBE" --strict --check "p:h/h $F:0x100 $2" 2>&1 | grep -q hint: && fail "$2: a hint in strict grammar"
+}
+hints 'did you mean %di?' 'a=%rdi' 'a=%di'
+hints 'did you mean %ax?' 'a=%eax' 'a=%ax'
+hints 'did you mean %r8?' 'a=%r8d' 'a=%r8'
+hints 'registers are: %ax %bx' 'a=%accumulator'
+hints '+0(%di):string is the text' 'a=%di:string' 'a=+0(%di):string'
+hints 'did you mean string?' 'a=+0(%di):strng' 'a=+0(%di):string'
+hints 'did you mean u32?' 'a=%di:u23' 'a=%di:u32'
+hints 'types are: u8 u16' 'a=%di:integer'
+hints 'argument 2 of a C function is %si' 'a=$arg2' 'a=%si'
+hints 'did you mean $stack?' 'a=$stak' 'a=$stack'
+hints 'r: in place of p:' 'a=$retval'
+"$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"
+
+# filter HINT FILTER MEANT
+filter() {
+	"$UPROBE" --check -e "p:$F:area n=%di name=+0(%si):string" --filter "$2" > out.txt 2> err.txt && fail "$2 is accepted"
+	grep -qF "hint: $1" err.txt || fail "$2: $(cat err.txt)"
+	"$UPROBE" --check -e "p:$F:area n=%di name=+0(%si):string" --filter "$3" > /dev/null || fail "$3 is refused"
+}
+filter '== is equal' 'n = 3' 'n == 3'
+filter '== is equal' 'n is 3' 'n == 3'
+filter '~ is followed by a pattern' 'name =~ "x*"' 'name ~ "x*"'
+filter '&& is and' 'n > 3 and n < 5' 'n > 3 && n < 5'
+filter '|| is or' 'n > 3 or n < 5' 'n > 3 || n < 5'
+filter 'did you mean name?' 'nam == "x"' 'name == "x"'
+filter 'fields are: n name comm' 'nothing_like_it == 1' 'common_pid == 1'
