@@ -133,6 +133,29 @@ int ubp_trigger_settle(struct ubp_session *session, struct ubp_err *err);
 /* How the histogram of probe @i's event is made, as far as files tell; NULL: it has none. */
 const char *ubp_trigger_explain(struct ubp_session *session, size_t i);
 
+/*
+ * Traces: a session may have several, as the kernel's trace instances are, each with triggers of its own, which see the hits of its own probes and
+ * switch its own events. At first there is one, "", to which all probes belong. Synthetic events are those of all: what one's triggers make happens
+ * in each that has it enabled. A histogram's ":name=" is its trace's.
+ *
+ * All functions of this header are about the trace @name from now on, which is made if there is none. 0, -ENOMEM, or -ENOTSUP where the engine is in a process
+ * of its own.
+ */
+int ubp_trigger_trace(struct ubp_session *session, const char *name, struct ubp_err *err);
+/*
+ * Probe @number, which is there, belongs to that trace, and its event is one of group @group there, whatever its definition calls that. To be called before
+ * its events are named. 0, -ENOENT, -ENOMEM, -ENOTSUP.
+ */
+int ubp_trigger_probe(struct ubp_session *session, size_t number, const char *group,
+		      struct ubp_err *err);
+/* The trace goes with all its triggers; of its probes hits are handed out as if there were none. Of "", and of one that there is not, nothing. */
+void ubp_trigger_trace_end(struct ubp_session *session, const char *name);
+/* Of a synthetic event: in which trace it has happened; "" of any other. */
+const char *ubp_trigger_event_trace(const struct ubp_event *event);
+
+/* Is it handed out for the stack that a trigger "stacktrace" asked for, and not itself? */
+bool ubp_trigger_event_is_stack(const struct ubp_event *event);
+
 /* Define a synthetic event, "NAME TYPE FIELD[; TYPE FIELD]...", or remove it ("!NAME"). Its hits are events of no probe: ubp_event_name(). */
 int ubp_synthetic_add(struct ubp_session *session, const char *text, struct ubp_err *err);
 /* All go, as by opening the kernel's file with O_TRUNC. -EBUSY: one is in use, and none goes. */

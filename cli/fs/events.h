@@ -34,7 +34,7 @@ struct event {
 	unsigned id; /* for users, of those that are there */
 	char *format;
 	size_t n_probes;
-	bool is_made; /* a synthetic one: triggers make it, it has no probes, and is the tree's own */
+	bool is_made; /* a synthetic one: triggers make it, it has no probes */
 	char *made_of; /* its fields, as they are listed */
 };
 

@@ -25,7 +25,6 @@ enum {
 	IN_EVENT = 16,
 	IN_CPU = 32,
 	IN_OPTIONS = 64,
-	IN_OWN_EVENT = 128, /* of an event, but not in instances/ */
 	IN_BOTH = IN_TOP | IN_INSTANCE,
 };
 

@@ -30,11 +30,8 @@ struct selection {
 	char *either, *group_name, *event_name;
 };
 
-static bool is_selected(const struct instance *instance, const struct selection *s,
-			const struct event *event)
+static bool is_selected(const struct selection *s, const struct event *event)
 {
-	if (event->is_made && instance->number)
-		return false;
 	if ((s->event && s->event != event) || (s->group && s->group != event->group))
 		return false;
 	if (s->either && strcmp(s->either, event->name) != 0 &&
@@ -134,7 +131,7 @@ static int set_selected(struct state *state, struct instance *instance,
 	for (size_t i = 0; i < state->events.n_events; i++) {
 		const struct event *event = state->events.events[i];
 
-		if (!is_selected(instance, s, event))
+		if (!is_selected(s, event))
 			continue;
 		any = true;
 		if (instance_is_enabled(instance, event->number) != on)
@@ -145,7 +142,7 @@ static int set_selected(struct state *state, struct instance *instance,
 	rc = any ? set_all(state, instance, events, n, on) : -EINVAL;
 	ubp_err_reset(&err);
 	if (rc == 0)
-		rc = fs_triggers_follow(&state->triggers, &err);
+		rc = fs_triggers_follow(&state->triggers, instance, &err);
 	free(events);
 	return rc;
 }
@@ -172,9 +169,9 @@ static void read_enable(struct state *state, const struct file_at *at, struct te
 	bool some[2] = { false };
 	const char *soft = NULL;
 
-	if (at->event && !at->instance->number) {
+	if (at->event) {
 		state_sync(state);
-		soft = fs_triggers_enable(&state->triggers, at->event);
+		soft = fs_triggers_enable(&state->triggers, at->instance, at->event);
 	}
 	if (soft) {
 		text_printf(out, "%s\n", soft);
@@ -183,7 +180,7 @@ static void read_enable(struct state *state, const struct file_at *at, struct te
 	for (size_t i = 0; i < state->events.n_events; i++) {
 		const struct event *event = state->events.events[i];
 
-		if (is_selected(at->instance, &s, event))
+		if (is_selected(&s, event))
 			some[instance_has_probes(at->instance, event->number)] = true;
 	}
 	text_puts(out, some[0] && some[1] ? "X\n" : some[1] ? "1\n" : some[0] ? "0\n" : "?\n");
@@ -298,15 +295,19 @@ static char *show_filter(const char *filter)
 	return text.data;
 }
 
-static int check_filter(struct state *state, const struct event *event, const char *filter,
-			struct ubp_err *err)
+static int check_filter(struct state *state, struct instance *instance,
+			const struct event *event, const char *filter, struct ubp_err *err)
 {
 	char name[FS_TRIGGERS_NAME_ROOM];
+	int rc;
 
 	if (!event->is_made)
 		return events_check_filter(&state->events, event, filter, err);
 	fs_triggers_name(event, name);
-	return ubp_trigger_filter(fs_triggers_session(&state->triggers), name, filter, err);
+	rc = fs_triggers_begin(&state->triggers, instance, err);
+	return rc < 0 ? rc
+		      : ubp_trigger_filter(fs_triggers_session(&state->triggers, instance), name,
+					   filter, err);
 }
 
 /*
@@ -316,7 +317,7 @@ static int set_filter(struct state *state, struct instance *instance, const stru
 		      const char *filter, struct ubp_err *err)
 {
 	struct event_state *of;
-	int rc = filter ? check_filter(state, event, filter, err) : 0, traced;
+	int rc = filter ? check_filter(state, instance, event, filter, err) : 0, traced;
 	struct ubp_err later;
 
 	(void)pthread_mutex_lock(&state->lock);
@@ -401,7 +402,7 @@ static ssize_t write_group_filter(struct state *state, const struct file_at *at,
 		if (event->group != at->group)
 			continue;
 		ubp_err_reset(&err);
-		if (none || check_filter(state, event, filter, &err) == 0) {
+		if (none || check_filter(state, at->instance, event, filter, &err) == 0) {
 			(void)set_filter(state, at->instance, event, none ? NULL : filter,
 					 &err);
 			continue;

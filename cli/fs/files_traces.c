@@ -119,7 +119,7 @@ static ssize_t write_snapshot(struct state *state, const struct file_at *at,
 	if (rc < 0)
 		return rc;
 	state_sync(state);
-	if (!at->instance->number && fs_triggers_has_snapshots(&state->triggers))
+	if (fs_triggers_has_snapshots(&state->triggers, at->instance))
 		return -EBUSY;
 	(void)pthread_mutex_lock(&state->lock);
 	rc = change_snapshot(at->instance, at->cpu, what);
@@ -146,8 +146,9 @@ static ssize_t write_on(struct state *state, const struct file_at *at,
 	if (rc < 0)
 		return rc;
 	state_sync(state);
-	if (!at->instance->number && fs_triggers_session(&state->triggers))
-		rc = ubp_trigger_set_tracing(fs_triggers_session(&state->triggers), on);
+	if (fs_triggers_is_in(&state->triggers, at->instance))
+		rc = ubp_trigger_set_tracing(
+			fs_triggers_session(&state->triggers, at->instance), on);
 	if (rc < 0)
 		return rc;
 	(void)pthread_mutex_lock(&state->lock);

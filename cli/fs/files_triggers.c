@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-/* Files of the tree's own events by which hits make something happen. */
+/* Files by which hits make something happen. */
 
 #include <errno.h>
 #include <pthread.h>
@@ -20,13 +20,18 @@
 
 #define TRIGGER_MAX 4096
 
+struct log {
+	struct state *state;
+	struct instance *instance;
+};
+
 static void log_error(void *ctx, const char *where, const struct ubp_err *err)
 {
-	struct state *state = ctx;
+	const struct log *log = ctx;
 
-	(void)pthread_mutex_lock(&state->lock);
-	error_log_add(&state->instances[0]->errors, where, err);
-	(void)pthread_mutex_unlock(&state->lock);
+	(void)pthread_mutex_lock(&log->state->lock);
+	error_log_add(&log->instance->errors, where, err);
+	(void)pthread_mutex_unlock(&log->state->lock);
 }
 
 /* --- probes that stand for triggers ------------------------------------------ */
@@ -51,57 +56,75 @@ static const struct event *find_other(const struct state *state, const char *tex
 }
 
 /* Its probes are there while a text is written that is about it, or not any more for that. */
-static int hold(struct state *state, const struct event *event, bool on)
+static int hold(struct state *state, struct instance *instance, const struct event *event,
+		bool on)
 {
 	struct event_state *of;
 
 	if (!event)
 		return 0;
 	(void)pthread_mutex_lock(&state->lock);
-	of = instance_state(state->instances[0], event->number, on);
+	of = instance_state(instance, event->number, on);
 	if (of)
 		of->is_held = on;
+	instance->is_held = on;
 	(void)pthread_mutex_unlock(&state->lock);
 	return of || !on ? 0 : -ENOMEM;
 }
 
 /* What is done with an event whose probes are there. @text NULL: histograms go. */
-static int with_probes(struct state *state, const struct event *event, const char *text,
+static int with_probes(struct state *state, const struct file_at *at, const char *text,
 		       struct ubp_err *err)
 {
-	int rc = fs_triggers_begin(&state->triggers, err);
-	struct ubp_session *session = fs_triggers_session(&state->triggers);
+	int rc = fs_triggers_begin(&state->triggers, at->instance, err);
+	struct ubp_session *session = fs_triggers_session(&state->triggers, at->instance);
+	struct log log = { state, at->instance };
 	char name[FS_TRIGGERS_NAME_ROOM];
 	bool is_begun = rc == 0;
 
-	fs_triggers_name(event, name);
+	fs_triggers_name(at->event, name);
 	if (is_begun)
 		rc = text ? ubp_trigger_write(session, name, text, err)
 			  : ubp_trigger_clear(session, name, err);
-	fs_triggers_look_at_events(&state->triggers);
 	if (rc < 0 && text && is_begun)
-		ubp_trigger_errors(session, log_error, state);
+		ubp_trigger_errors(session, log_error, &log);
 	return rc;
 }
 
-static int run(struct state *state, const struct event *event, const char *text,
+/* If the text asks for stacks, they are to be taken from now on. */
+static void want_stacks(struct state *state, const struct file_at *at, const char *text)
+{
+	struct event_state *of;
+
+	if (!text || strncmp(text, "stacktrace", strlen("stacktrace")) != 0)
+		return;
+	(void)pthread_mutex_lock(&state->lock);
+	of = instance_state(at->instance, at->event->number, false);
+	if (of)
+		of->has_stack = true;
+	(void)pthread_mutex_unlock(&state->lock);
+}
+
+static int run(struct state *state, const struct file_at *at, const char *text,
 	       struct ubp_err *err)
 {
 	const struct event *other = text ? find_other(state, text) : NULL;
 	struct ubp_err later;
-	int rc = hold(state, event, true);
+	int rc = hold(state, at->instance, at->event, true);
 
 	if (rc == 0)
-		rc = hold(state, other, true);
+		rc = hold(state, at->instance, other, true);
+	want_stacks(state, at, text);
 	if (rc == 0)
 		rc = state_trace(state, err);
 	/* Hits of before are none of its hits. */
 	if (rc == 0)
 		state_sync(state);
 	if (rc == 0)
-		rc = with_probes(state, event, text, err);
-	(void)hold(state, event, false);
-	(void)hold(state, other, false);
+		rc = with_probes(state, at, text, err);
+	fs_triggers_look_at_events(&state->triggers, at->instance);
+	(void)hold(state, at->instance, at->event, false);
+	(void)hold(state, at->instance, other, false);
 	ubp_err_reset(&later);
 	(void)state_trace(state, &later);
 	return rc;
@@ -109,14 +132,15 @@ static int run(struct state *state, const struct event *event, const char *text,
 
 /* --- trigger, hist ----------------------------------------------------------- */
 
-/* The kernel's for a command that it does not have: no stacks can be had here. */
+/* The kernel's for a histogram of stacks, where it has none: what is on the user's is not what such a text is about. */
 static bool is_unknown(const char *text)
 {
-	return strstr(text, "stacktrace");
+	text += *text == '!';
+	return strncmp(text, "hist", 4) == 0 && strstr(text, "stacktrace");
 }
 
 /* There is room for the snapshots that a trigger takes: @text was written, which gave @rc. That it was there already is found out last. */
-static int make_room(struct state *state, const char *text, int rc)
+static int make_room(struct state *state, struct instance *instance, const char *text, int rc)
 {
 	bool is_hist = strstr(text, ").snapshot(");
 
@@ -125,7 +149,7 @@ static int make_room(struct state *state, const char *text, int rc)
 	if (rc < 0 && !(is_hist && rc == -EBUSY))
 		return rc;
 	(void)pthread_mutex_lock(&state->lock);
-	if (instance_snapshot_room(state->instances[0]) < 0 && rc >= 0)
+	if (instance_snapshot_room(instance) < 0 && rc >= 0)
 		rc = -ENOMEM;
 	(void)pthread_mutex_unlock(&state->lock);
 	return rc;
@@ -146,8 +170,8 @@ static ssize_t write_trigger(struct state *state, const struct file_at *at,
 	if (!text)
 		return -ENOMEM;
 	ubp_err_reset(&err);
-	rc = *text && !is_unknown(text) ? run(state, at->event, text, &err) : -EINVAL;
-	rc = make_room(state, text, rc);
+	rc = *text && !is_unknown(text) ? run(state, at, text, &err) : -EINVAL;
+	rc = make_room(state, at->instance, text, rc);
 	free(text);
 	return rc < 0 ? rc : (ssize_t)w->len;
 }
@@ -158,19 +182,19 @@ static int clear_triggers(struct state *state, const struct file_at *at)
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
-	return of && of->is_soft ? run(state, at->event, NULL, &err) : 0;
+	return of && of->is_soft ? run(state, at, NULL, &err) : 0;
 }
 
 static void read_trigger(struct state *state, const struct file_at *at, struct text *out)
 {
 	state_sync(state);
-	fs_triggers_list(&state->triggers, at->event, out);
+	fs_triggers_list(&state->triggers, at->instance, at->event, out);
 }
 
 static void read_hist(struct state *state, const struct file_at *at, struct text *out)
 {
 	state_sync(state);
-	fs_triggers_hist(&state->triggers, at->event, out);
+	fs_triggers_hist(&state->triggers, at->instance, at->event, out);
 }
 
 /* --- synthetic_events --------------------------------------------------------- */
@@ -202,7 +226,8 @@ static int clear_made(struct state *state, const struct file_at *at)
 
 static void read_made(struct state *state, const struct file_at *at, struct text *out)
 {
-	struct ubp_session *session = fs_triggers_session(&state->triggers);
+	struct ubp_session *session =
+		fs_triggers_session(&state->triggers, state->instances[0]);
 	const char *list = session ? ubp_synthetic_list(session, NULL) : NULL;
 
 	(void)at;
@@ -213,8 +238,8 @@ static void read_made(struct state *state, const struct file_at *at, struct text
 const struct file files_of_triggers[] = {
 	{ "synthetic_events", 0640, IN_TOP, .reads_slowly = true, .writes_slowly = true,
 	  .read = read_made, .write = write_made, .truncate = clear_made },
-	{ "trigger", 0640, IN_OWN_EVENT, .reads_slowly = true, .writes_slowly = true,
+	{ "trigger", 0640, IN_EVENT, .reads_slowly = true, .writes_slowly = true,
 	  .read = read_trigger, .write = write_trigger, .truncate = clear_triggers },
-	{ "hist", 0440, IN_OWN_EVENT, .reads_slowly = true, .read = read_hist },
+	{ "hist", 0440, IN_EVENT, .reads_slowly = true, .read = read_hist },
 };
 const size_t n_files_of_triggers = sizeof(files_of_triggers) / sizeof(*files_of_triggers);

@@ -90,6 +90,11 @@ bool event_state_is_traced(const struct event_state *of)
 	return of->is_enabled || of->is_soft || of->is_held;
 }
 
+bool event_state_is_mute(const struct event_state *of)
+{
+	return of->is_held && !of->is_enabled && !of->is_soft;
+}
+
 bool instance_has_probes(const struct instance *instance, uint32_t number)
 {
 	for (size_t i = 0; i < instance->n_states; i++)

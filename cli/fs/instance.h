@@ -16,6 +16,8 @@
 #include "cli/fs/buffer.h"
 #include "cli/fs/error_log.h"
 
+struct fs_triggers;
+
 /* Names of trace_options, in their order. */
 enum instance_option {
 	OPTION_USERSTACKTRACE,
@@ -28,8 +30,9 @@ enum instance_option {
 struct event_state {
 	uint32_t number; /* of the event */
 	bool is_enabled, was_enabled;
-	/* The tree's own: triggers are about it; one is written that may be; the session is to be told whether it is enabled. */
+	/* Triggers are about it; one is written that may be; the session is to be told whether it is enabled. */
 	bool is_soft, is_held, is_switched;
+	bool has_stack;      /* a trigger asks for stacks, or may */
 	unsigned generation; /* of the session that knows that */
 	char *filter;        /* that counts; NULL: none */
 	char *shown;         /* what the file says, its newline included; NULL: "none\n" */
@@ -44,6 +47,9 @@ struct instance {
 	struct buffer snapshot; /* if .has_snapshot: what .buffer had when it was taken */
 	bool has_snapshot;
 	bool has_lost_event; /* one is gone that was enabled here */
+	struct fs_triggers *triggers;
+	unsigned in;   /* the number of the session in which it has triggers; 0: none */
+	bool is_held;  /* some event is */
 	bool is_on;
 	unsigned clock; /* of fs_clocks */
 	bool options[OPTIONS];
@@ -63,6 +69,8 @@ struct event_state *instance_state(struct instance *instance, uint32_t number, b
 void instance_forget_state(struct instance *instance, uint32_t number);
 /* It has to have probes: it is enabled, or triggers are about it. */
 bool event_state_is_traced(const struct event_state *of);
+/* Its probes are there for a trigger that is not written yet, and nobody has asked for its hits. */
+bool event_state_is_mute(const struct event_state *of);
 /* As far as users see it. */
 bool instance_has_probes(const struct instance *instance, uint32_t number);
 bool instance_is_enabled(const struct instance *instance, uint32_t number);

@@ -72,8 +72,8 @@ static int change(struct state *state, const char *text, struct told *told)
 	if (rc == 0)
 		state_sync(state);
 	if (rc == 0)
-		rc = fs_triggers_begin(&state->triggers, &err);
-	session = fs_triggers_session(&state->triggers);
+		rc = fs_triggers_begin(&state->triggers, state->instances[0], &err);
+	session = fs_triggers_session(&state->triggers, state->instances[0]);
 	is_begun = rc == 0;
 	if (is_begun)
 		rc = text ? ubp_synthetic_add(session, text, &err)

@@ -15,6 +15,7 @@
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/ubp_event.h"
+#include "engine/ubp_trigger.h"
 
 /* A name of a group, and a zero behind it. */
 #define GROUP_ROOM 80
@@ -71,8 +72,9 @@ void state_remove_instance(struct state *state, uint16_t number)
 
 	lock(state);
 	for (size_t i = 0; i < instance->n_states; i++)
-		instance->states[i].is_enabled = false;
+		instance->states[i].is_enabled = instance->states[i].is_soft = false;
 	unlock(state);
+	fs_triggers_end(&state->triggers, instance);
 	ubp_err_reset(&err);
 	if (state_trace(state, &err) < 0)
 		(void)cli_error_record(&err);
@@ -100,6 +102,30 @@ static void keep_name(struct state *state, pid_t tid, const char *name)
 	(void)snprintf(state->names[i].name, sizeof(state->names[i].name), "%s", name);
 }
 
+/* Of a hit, or of what a trigger has made. */
+static struct instance *instance_of(const struct state *state, const struct wanted *wanted,
+				    const struct ubp_event *event)
+{
+	return state_instance(state, wanted ? wanted->instance
+					    : fs_triggers_instance(ubp_trigger_event_trace(event)));
+}
+
+static bool is_mute(const struct state *state, struct instance *instance,
+		    const struct wanted *wanted)
+{
+	for (size_t i = 0; instance->is_held && wanted && i < state->events.n_probes; i++) {
+		const struct probe *probe = state->events.probes[i];
+		const struct event_state *of =
+			probe->number == wanted->probe
+				? instance_state(instance, probe->event->number, false)
+				: NULL;
+
+		if (of)
+			return event_state_is_mute(of);
+	}
+	return false;
+}
+
 static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_event *event,
 		     const char *line, size_t len)
 {
@@ -109,27 +135,26 @@ static void on_event(void *ctx, const struct wanted *wanted, const struct ubp_ev
 
 	lock(state);
 	is_made = ubp_event_probe(event) == UBP_EVENT_SYNTHETIC;
-	instance = state_instance(state, wanted ? wanted->instance : 0);
+	instance = instance_of(state, wanted, event);
 	if (wanted || is_made)
 		keep_name(state, ubp_event_tid(event), ubp_event_comm(event));
-	if (instance && (wanted || is_made))
+	if (instance && (wanted || is_made) && !is_mute(state, instance, wanted))
 		/* Of what triggers know, the engine has seen to that. */
 		instance_event(instance,
-			       instance->is_on || (!instance->number &&
-						   fs_triggers_session(&state->triggers)),
+			       instance->is_on || fs_triggers_is_in(&state->triggers, instance),
 			       ubp_event_tid(event), ubp_event_cpu(event),
 			       ubp_event_time_ns(event), line, len);
-	else if (instance)
+	else if (instance && !wanted && !is_made)
 		buffer_add(&instance->buffer, 0, 0, line, len);
 	unlock(state);
 }
 
-static void on_snapshot(void *ctx)
+static void on_snapshot(void *ctx, struct instance *instance)
 {
 	struct state *state = ctx;
 
 	lock(state);
-	(void)instance_snapshot(state->instances[0]);
+	(void)instance_snapshot(instance);
 	unlock(state);
 }
 
@@ -154,7 +179,8 @@ static void disable_all(struct state *state)
 	for (size_t i = 0; i < state->n_instances; i++)
 		for (size_t k = 0; k < state->instances[i]->n_states; k++)
 			state->instances[i]->states[k].is_enabled =
-				state->instances[i]->states[k].is_soft = false;
+				state->instances[i]->states[k].is_soft =
+					state->instances[i]->states[k].has_stack = false;
 	unlock(state);
 	ubp_err_reset(&err);
 	fs_tracer_keep(state->tracer, false);
@@ -182,7 +208,7 @@ void state_sync(struct state *state)
 
 /*
  * What the group of @probe's event is called in the session. Two instances have the same event, each with a filter of its own: their groups tell
- * them apart. The tree's own keeps its name, which triggers name.
+ * them apart. Triggers know them by the names that they have here: fs_tracer_place().
  */
 static void group_of(const struct state *state, const struct instance *instance,
 		     const struct probe *probe, char group[GROUP_ROOM])
@@ -204,9 +230,15 @@ static void group_of(const struct state *state, const struct instance *instance,
 }
 
 /* Where triggers are about an event, its filter is theirs to look at, for they see all hits. */
-static const char *filter_of(const struct instance *instance, const struct event_state *of)
+static const char *filter_of(const struct event_state *of)
 {
-	return !instance->number && (of->is_soft || of->is_held) ? NULL : of->filter;
+	return of->is_soft || of->is_held ? NULL : of->filter;
+}
+
+/* Where a trigger asks for stacks, the engine gives those that it wants. */
+static bool wants_stack(const struct instance *instance, const struct event_state *of)
+{
+	return instance->options[OPTION_USERSTACKTRACE] || of->has_stack;
 }
 
 static int want(const struct state *state, struct wanted_list *list,
@@ -214,7 +246,7 @@ static int want(const struct state *state, struct wanted_list *list,
 		const struct probe *probe)
 {
 	struct wanted *wanted = calloc(1, sizeof(*wanted));
-	const char *filter = filter_of(instance, of);
+	const char *filter = filter_of(of);
 	struct text definition = { 0 };
 	char group[GROUP_ROOM];
 
@@ -231,10 +263,11 @@ static int want(const struct state *state, struct wanted_list *list,
 		.instance = instance->number,
 		.definition = definition.data,
 		.filter = filter ? strdup(filter) : NULL,
-		.with_stack = instance->options[OPTION_USERSTACKTRACE],
+		.group = strdup(probe->event->group->name),
+		.with_stack = wants_stack(instance, of),
 	};
 	list->items[list->n++] = wanted;
-	return filter && !wanted->filter ? -ENOMEM : 0;
+	return !wanted->group || (filter && !wanted->filter) ? -ENOMEM : 0;
 }
 
 static int want_all(const struct state *state, struct wanted_list *list)
@@ -283,7 +316,7 @@ int state_trace(struct state *state, struct ubp_err *err)
 				   err);
 	wanted_free(&list);
 	if (rc == 0)
-		rc = fs_triggers_follow(&state->triggers, err);
+		rc = fs_triggers_follow_all(&state->triggers, err);
 	if (rc < 0 && fs_tracer_has_failed(state->tracer))
 		disable_all(state);
 	state->news(state->news_ctx);
@@ -324,7 +357,8 @@ int state_init(struct state *state, struct ubp_err *err)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	state->triggers = (struct fs_triggers){ .tracer = state->tracer,
 						.events = &state->events,
-						.own = state->instances[0],
+						.instances = &state->instances,
+						.n_instances = &state->n_instances,
 						.lock = &state->lock,
 						.snapshot = on_snapshot,
 						.snapshot_ctx = state };

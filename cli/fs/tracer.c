@@ -19,6 +19,7 @@
 #include "engine/ubp_live.h"
 #include "engine/ubp_sink.h"
 #include "engine/ubp_stats.h"
+#include "engine/ubp_trigger.h"
 
 /* Hits wait about a millisecond in the engine, until it knows that no older ones will come: ubp_dispatch() leaves these out. */
 #define RIPE_NS 3000000
@@ -46,6 +47,7 @@ static void free_wanted(struct wanted *wanted)
 		return;
 	free(wanted->definition);
 	free(wanted->filter);
+	free(wanted->group);
 	free(wanted);
 }
 
@@ -90,7 +92,8 @@ static int on_event(void *ctx, const struct ubp_event *event)
 	if (!len)
 		return 0;
 	n = len_of_event(event, line, len);
-	tracer->ops.event(tracer->ops.ctx, wanted, event, line, n);
+	if (!ubp_trigger_event_is_stack(event))
+		tracer->ops.event(tracer->ops.ctx, wanted, event, line, n);
 	if (n < len && wanted && wanted->with_stack)
 		tracer->ops.event(tracer->ops.ctx, wanted, event, line + n, len - n);
 	return 0;
@@ -401,6 +404,21 @@ struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer)
 unsigned fs_tracer_generation(const struct fs_tracer *tracer)
 {
 	return tracer->session ? tracer->generation : 0;
+}
+
+int fs_tracer_place(struct fs_tracer *tracer, uint16_t instance, struct ubp_err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < tracer->list.n; i++) {
+		struct wanted *wanted = tracer->list.items[i];
+
+		if (wanted->instance != instance || wanted->is_placed || wanted->goes)
+			continue;
+		rc = ubp_trigger_probe(tracer->session, wanted->number, wanted->group, err);
+		wanted->is_placed = rc == 0;
+	}
+	return rc;
 }
 
 int fs_tracer_fd(const struct fs_tracer *tracer)

@@ -21,12 +21,14 @@ struct wanted {
 	uint16_t instance; /* ... and whose it is */
 	char *definition;  /* for free() */
 	char *filter;      /* the same; NULL: none */
+	char *group;       /* the same: of its event, whatever the definition calls it */
 	bool with_stack;   /* stacks of its hits are told, too */
 	/* The tracer's: */
 	size_t number; /* in its session */
 	uint64_t told; /* of its hits */
 	bool goes;     /* it is wanted no more */
 	bool is_off;   /* it is switched off */
+	bool is_placed; /* triggers know where it belongs */
 };
 
 struct wanted_list {
@@ -64,6 +66,8 @@ void fs_tracer_keep(struct fs_tracer *tracer, bool on);
 struct ubp_session *fs_tracer_session(const struct fs_tracer *tracer);
 /* The number of that session, which no other one ever has; 0: nothing is traced. */
 unsigned fs_tracer_generation(const struct fs_tracer *tracer);
+/* The probes of @instance belong to the trace that is chosen (ubp_trigger_trace()). 0 or a negative errno. */
+int fs_tracer_place(struct fs_tracer *tracer, uint16_t instance, struct ubp_err *err);
 /* To be polled; -1: nothing is traced. */
 int fs_tracer_fd(const struct fs_tracer *tracer);
 /* Hands on what came. False: tracing has ended by itself, which is said. */

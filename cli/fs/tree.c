@@ -78,8 +78,6 @@ static unsigned in_of(const struct parts *p)
 
 	if (p->kind == KIND_ROOT)
 		return p->instance ? IN_INSTANCE : IN_TOP;
-	if (p->kind == KIND_EVENT && !p->instance)
-		return IN_EVENT | IN_OWN_EVENT;
 	return p->kind < sizeof(in) / sizeof(*in) ? in[p->kind] : 0;
 }
 
@@ -105,7 +103,7 @@ int tree_find(const struct state *state, uint64_t number, struct tree_node *ret_
 	if (!ret_node->at.instance || (is_file && !ret_node->file))
 		return -ENOENT;
 	in = is_file ? ret_node->file->in : in_of(&p);
-	if (p.of && in & (IN_EVENT | IN_OWN_EVENT | IN_GROUP)) {
+	if (p.of && in & (IN_EVENT | IN_GROUP)) {
 		ret_node->at.event = events_find(&state->events, p.of);
 		ret_node->at.group = ret_node->at.event ? ret_node->at.event->group
 							: events_group(&state->events, p.of);
@@ -153,16 +151,6 @@ static int list_root(const struct listing *l)
 	return rc;
 }
 
-/* Has it synthetic events alone? */
-static bool is_all_made(const struct state *state, const struct group *group)
-{
-	for (size_t i = 0; i < state->events.n_events; i++)
-		if (state->events.events[i]->group == group &&
-		    !state->events.events[i]->is_made)
-			return false;
-	return true;
-}
-
 static int list_groups(const struct listing *l)
 {
 	struct parts p = l->of;
@@ -170,8 +158,6 @@ static int list_groups(const struct listing *l)
 
 	p.kind = KIND_GROUP;
 	for (size_t i = 0; rc == 0 && i < l->state->events.n_groups; i++) {
-		if (l->of.instance && is_all_made(l->state, l->state->events.groups[i]))
-			continue;
 		p.of = l->state->events.groups[i]->number;
 		rc = tell_folder(l, l->state->events.groups[i]->name, p);
 	}
@@ -188,7 +174,7 @@ static int list_events(const struct listing *l)
 		const struct event *event = l->state->events.events[i];
 
 		p.of = event->number;
-		if (event->group->number == l->of.of && !(l->of.instance && event->is_made))
+		if (event->group->number == l->of.of)
 			rc = tell_folder(l, event->name, p);
 	}
 	return rc;

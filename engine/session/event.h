@@ -36,6 +36,8 @@ struct ubp_event {
 	void *cookie;     /* ubp_event_cookie() */
 	struct session_maker *made_by; /* what .spec is of; NULL: it lasts anyway */
 	bool is_made;     /* a trigger made it */
+	bool is_stack;    /* ubp_trigger_event_is_stack() */
+	const char *trace; /* of one that was made: ubp_trigger_event_trace() */
 	uint64_t weight;  /* ubp_event_weight() */
 	const char *host; /* ubp_event_host() */
 };

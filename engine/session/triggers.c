@@ -43,6 +43,7 @@ struct waiting {
 	uint16_t n_stack;                 /* as it was recorded */
 	bool is_kept, is_due;
 	bool is_mark; /* a snapshot: no event */
+	bool is_stack; /* its stack alone is wanted */
 	struct event_record record;
 };
 
@@ -111,7 +112,8 @@ static void settle(void *ctx, void *place, bool keep)
 }
 
 /* Of an event that is not recorded itself, too. */
-static void give_stack(void *ctx, const struct event_record *record)
+static void give_stack(void *ctx, const struct trigger_event *event,
+		       const struct event_record *record)
 {
 	struct session_triggers *triggers = ctx;
 	struct waiting *w = *triggers->fresh;
@@ -119,10 +121,10 @@ static void give_stack(void *ctx, const struct event_record *record)
 	while (w && w->hit != record)
 		w = w->next;
 	if (!w) {
-		w = reserve(ctx, triggers->events[record->probe], record, false);
+		w = reserve(ctx, event, record, false);
 		if (!w)
 			return;
-		w->is_kept = true;
+		w->is_kept = w->is_stack = true;
 	}
 	w->record.n_stack = w->n_stack;
 }
@@ -162,23 +164,6 @@ static const struct trigger_out out = {
 
 /* --- hits ----------------------------------------------------------------------- */
 
-/* NULL: memory is short, or it has none. */
-static struct trigger_event *event_of(struct session_triggers *triggers, unsigned number)
-{
-	const struct spec_probe *spec;
-
-	while (triggers->n_events <= number) {
-		if (VEC_DOUBLE(triggers->events, triggers->n_events) < 0)
-			return NULL;
-		triggers->events[triggers->n_events++] = NULL;
-	}
-	spec = live_spec(triggers->session, number);
-	if (!triggers->events[number] && spec)
-		triggers->events[number] =
-			trigger_set_find(triggers->set, spec->group, spec->event);
-	return triggers->events[number];
-}
-
 static int tell(struct session_triggers *triggers, const struct waiting *w, ubp_event_fn *fn,
 		void *ctx)
 {
@@ -189,9 +174,11 @@ static int tell(struct session_triggers *triggers, const struct waiting *w, ubp_
 		return 0;
 	}
 	event = session_event(triggers->session, &w->record);
+	event.is_stack = w->is_stack;
 	if (w->made) {
 		event.spec = w->made->probe;
 		event.is_made = true;
+		event.trace = triggers->trace;
 	} else if (!event.spec) {
 		/* Its probe was removed while it waited. */
 		return 0;
@@ -213,12 +200,12 @@ static void drop(struct session_triggers *triggers, struct waiting **at)
 
 /*
  * What is due is told to @fn (NULL: to nobody), what is not kept is dropped; what is left may be due later, the youngest of it. Of those that wait
- * since earlier hits none is looked at but for a snapshot, and to make room. True: @fn wants no more; the rest waits.
+ * since earlier hits none is looked at but for a snapshot, and to make room. True: @fn wants no more, or, with @is_ended, did not; the rest waits.
  */
-static bool flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
+static bool flush(struct session_triggers *triggers, bool is_ended, ubp_event_fn *fn, void *ctx)
 {
 	struct waiting **at = &triggers->first, *w;
-	bool skips = !triggers->is_changed, is_ended = false;
+	bool skips = !triggers->is_changed;
 
 	while ((w = *at)) {
 		bool is_told = fn && w->is_kept && w->is_due;
@@ -241,51 +228,72 @@ static bool flush(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx
 	return is_ended;
 }
 
-bool triggers_go_on(struct session_triggers *triggers, ubp_event_fn *fn, void *ctx)
+bool triggers_go_on(struct session_triggers *own, ubp_event_fn *fn, void *ctx)
 {
-	return triggers->is_ended && flush(triggers, fn, ctx);
+	bool is_ended = false;
+
+	for (struct session_triggers *at = own; at; at = at->next)
+		if (at->is_ended)
+			is_ended = flush(at, is_ended, fn, ctx);
+	return is_ended;
 }
 
-bool triggers_hit(struct session_triggers *triggers, const struct event_record *record,
+bool triggers_hit(struct session_triggers *own, const struct event_record *record,
 		  ubp_event_fn *fn, void *ctx)
 {
-	struct trigger_event *event = event_of(triggers, record->probe);
+	const struct trigger_place *place = triggers_place(own, record->probe);
+	bool is_ended = false;
 	struct ubp_event plain;
 
-	if (!event) {
-		plain = session_event(triggers->session, record);
+	if (!place) {
+		plain = session_event(own->session, record);
 		return fn(ctx, &plain) != 0;
 	}
-	triggers->hit_ns = record->time;
-	trigger_hit(triggers->set, event, record);
-	return flush(triggers, fn, ctx);
+	for (struct session_triggers *at = own; at; at = at->next)
+		at->hit_ns = record->time;
+	trigger_hit(place->of->set, place->event, record);
+	for (struct session_triggers *at = own; at; at = at->next)
+		is_ended = flush(at, is_ended, fn, ctx);
+	return is_ended;
 }
 
 /* Events that wait for a snapshot, and may be of an event that goes. */
-static void drop_made(struct session_triggers *triggers)
+static void drop_made(struct session_triggers *own)
 {
-	for (struct waiting *w = triggers->first; w; w = w->next)
-		if (w->made)
-			w->is_kept = false;
-	triggers->is_changed = true;
-	(void)flush(triggers, NULL, NULL);
+	for (struct session_triggers *at = own; at; at = at->next) {
+		for (struct waiting *w = at->first; w; w = w->next)
+			if (w->made)
+				w->is_kept = false;
+		at->is_changed = true;
+		(void)flush(at, false, NULL, NULL);
+	}
 }
 
-void triggers_free(struct session_triggers *triggers)
+void triggers_free_one(struct session_triggers *triggers)
 {
 	struct waiting *w;
 
-	if (!triggers)
-		return;
 	while ((w = triggers->first)) {
 		triggers->first = w->next;
 		free(w);
 	}
 	trigger_set_free(triggers->set);
-	free(triggers->events);
 	map_free(&triggers->counted);
 	sink_buf_free(&triggers->text);
+	free(triggers->trace);
 	free(triggers);
+}
+
+void triggers_free(struct session_triggers *own)
+{
+	struct session_triggers *next;
+
+	if (own)
+		triggers_free_places(own);
+	for (; own; own = next) {
+		next = own->next;
+		triggers_free_one(own);
+	}
 }
 
 /* --- the public functions --------------------------------------------------------- */
@@ -313,23 +321,31 @@ static int add_events(struct session_triggers *triggers)
 /* They are made when they are first asked for. NULL: memory is short. */
 struct session_triggers *triggers_of(struct ubp_session *s)
 {
-	struct session_triggers *triggers = s->out.triggers;
-
-	if (!triggers) {
-		triggers = calloc(1, sizeof(*triggers));
-		if (!triggers)
+	if (!s->out.triggers) {
+		s->out.triggers = triggers_new(s, "");
+		if (!s->out.triggers)
 			return NULL;
-		triggers->session = s;
-		triggers->last = triggers->fresh = &triggers->first;
-		triggers->set = trigger_set_new(&out, triggers);
-		if (!triggers->set) {
-			free(triggers);
-			return NULL;
-		}
-		triggers->set->escapes = !s->opt.strict;
-		s->out.triggers = triggers;
+		s->out.triggers->chosen = s->out.triggers;
 	}
-	return add_events(triggers) < 0 ? NULL : triggers;
+	return add_events(s->out.triggers) < 0 ? NULL : s->out.triggers->chosen;
+}
+
+struct session_triggers *triggers_new(struct ubp_session *s, const char *trace)
+{
+	struct session_triggers *triggers = calloc(1, sizeof(*triggers));
+
+	if (!triggers)
+		return NULL;
+	triggers->session = s;
+	triggers->last = triggers->fresh = &triggers->first;
+	triggers->trace = strdup(trace);
+	triggers->set = trigger_set_new(&out, triggers);
+	if (!triggers->trace || !triggers->set) {
+		triggers_free_one(triggers);
+		return NULL;
+	}
+	triggers->set->escapes = !s->opt.strict;
+	return triggers;
 }
 
 /* "GROUP:EVENT", or "EVENT" of any group. */
@@ -447,7 +463,7 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc < 0)
 		return rc;
-	triggers = s->out.triggers;
+	triggers = triggers_of(s);
 	if (lacks_stacks(s, event, text))
 		return ubp_fail(err, EINVAL, "'%s': no stacks are taken (-s)", text);
 	before = triggers->n_logged = triggers->set->log.n;
@@ -484,7 +500,7 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	triggers = triggers_of(s);
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	drop_made(triggers);
+	drop_made(s->out.triggers);
 	before = triggers->n_logged = triggers->set->log.n;
 	rc = synth_write(triggers->set, text, strlen(text));
 	return triggers_fail(triggers, before, rc, text, err);
@@ -500,7 +516,7 @@ int ubp_synthetic_clear(struct ubp_session *s, struct ubp_err *err)
 	triggers = triggers_of(s);
 	if (!triggers)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	drop_made(triggers);
+	drop_made(s->out.triggers);
 	if (synth_truncate(triggers->set) == 0)
 		return 0;
 	return ubp_fail(err, EBUSY, "one of the synthetic events is in use");

@@ -94,9 +94,9 @@ int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
 	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
-	triggers = triggers_of(s);
-	if (!triggers)
+	if (!triggers_of(s))
 		return ubp_fail(err, ENOMEM, "out of memory");
+	triggers = s->out.triggers;
 	if (triggers->is_settled)
 		return 0;
 	triggers->is_settled = true;
@@ -107,7 +107,8 @@ int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
 
 const char *ubp_trigger_explain(struct ubp_session *s, size_t i)
 {
-	struct session_triggers *triggers = s->tracing.apart ? NULL : triggers_of(s);
+	struct session_triggers *triggers =
+		!s->tracing.apart && triggers_of(s) ? s->out.triggers : NULL;
 	/* Those of probes that came later make records. */
 	struct trigger_event *event =
 		triggers && i < triggers->n_defined ? event_of_probe(triggers, i) : NULL;

@@ -21,12 +21,12 @@
 /* --- events that come ------------------------------------------------------------------- */
 
 /* Is it called "GROUP:EVENT", or "EVENT" of any group? */
-static bool is_called(const struct spec_probe *spec, const char *name)
+static bool is_called(const struct spec_probe *spec, const char *group, const char *name)
 {
 	const char *colon = strchr(name, ':');
 	size_t len = colon ? (size_t)(colon - name) : 0;
 
-	if (colon && (strlen(spec->group) != len || memcmp(spec->group, name, len) != 0))
+	if (colon && (strlen(group) != len || memcmp(group, name, len) != 0))
 		return false;
 	return strcmp(spec->event, colon ? colon + 1 : name) == 0;
 }
@@ -39,22 +39,22 @@ static int forget(struct session_triggers *triggers, struct trigger_event *event
 	trigger_truncate(triggers->set, event);
 	trigger_write_enable(event, "0", 1);
 	rc = trigger_set_remove(triggers->set, event->group, event->name);
-	for (size_t i = 0; rc == 0 && i < triggers->n_events; i++)
-		if (triggers->events[i] == event)
-			triggers->events[i] = NULL;
+	if (rc == 0)
+		triggers_forget(triggers, event);
 	return rc;
 }
 
-static int know(struct session_triggers *triggers, const struct spec_probe *spec)
+static int know(struct session_triggers *triggers, const char *group,
+		const struct spec_probe *spec)
 {
-	struct trigger_event *event = trigger_set_find(triggers->set, spec->group, spec->event);
+	struct trigger_event *event = trigger_set_find(triggers->set, group, spec->event);
 	int rc;
 
 	if (event && !spec_probe_differing_arg(event->probe, spec))
 		return 0;
 	rc = event ? forget(triggers, event) : 0;
 	if (rc == 0)
-		rc = trigger_set_add(triggers->set, spec->group, spec->event, spec, &event);
+		rc = trigger_set_add(triggers->set, group, spec->event, spec, &event);
 	return rc < 0 ? rc : trigger_write_enable(event, "1", 1);
 }
 
@@ -66,9 +66,11 @@ int triggers_know(struct session_triggers *triggers, const char *name)
 	pthread_mutex_lock(&s->numbers.lock);
 	for (size_t i = triggers->n_defined; rc == 0 && i < numbers_n(s); i++) {
 		const struct session_number *entry = numbers_latest(s, i);
+		const char *group;
 
-		if (entry && is_called(entry->spec, name))
-			rc = know(triggers, entry->spec);
+		if (entry && triggers_owner(s->out.triggers, entry, &group) == triggers &&
+		    is_called(entry->spec, group, name))
+			rc = know(triggers, group, entry->spec);
 	}
 	pthread_mutex_unlock(&s->numbers.lock);
 	return rc;
@@ -78,8 +80,9 @@ int triggers_know(struct session_triggers *triggers, const char *name)
 
 void ubp_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn, void *ctx)
 {
-	const struct trigger_log *log = s->out.triggers ? &s->out.triggers->set->log : NULL;
-	size_t i = s->out.triggers ? s->out.triggers->n_logged : 0;
+	const struct session_triggers *triggers = triggers_chosen(s);
+	const struct trigger_log *log = triggers ? &triggers->set->log : NULL;
+	size_t i = triggers ? triggers->n_logged : 0;
 	struct ubp_err err;
 
 	if (s->tracing.apart)
@@ -116,6 +119,7 @@ const char *ubp_trigger_state(struct ubp_session *s, const char *name)
 int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filter,
 		       struct ubp_err *err)
 {
+	struct session_triggers *triggers;
 	struct trigger_event *event;
 	size_t before;
 	int rc;
@@ -125,9 +129,10 @@ int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filt
 	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc < 0)
 		return rc;
-	before = s->out.triggers->set->log.n;
-	rc = trigger_write_filter(s->out.triggers->set, event, filter);
-	return triggers_fail(s->out.triggers, before, rc, filter, err);
+	triggers = triggers_of(s);
+	before = triggers->set->log.n;
+	rc = trigger_write_filter(triggers->set, event, filter);
+	return triggers_fail(triggers, before, rc, filter, err);
 }
 
 int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *err)
@@ -139,15 +144,17 @@ int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *e
 		return apart_trigger(s, APART_TRIGGER_CLEAR, name, NULL, 0, err);
 	rc = triggers_find_or_fail(s, name, &event, err);
 	if (rc == 0)
-		trigger_truncate(s->out.triggers->set, event);
+		trigger_truncate(triggers_of(s)->set, event);
 	return rc;
 }
 
 bool ubp_trigger_is_tracing(const struct ubp_session *s)
 {
+	const struct session_triggers *triggers = triggers_chosen(s);
+
 	if (s->tracing.apart)
 		return apart_is_tracing(s);
-	return !s->out.triggers || s->out.triggers->set->tracing_on;
+	return !triggers || triggers->set->tracing_on;
 }
 
 int ubp_trigger_set_tracing(struct ubp_session *s, bool on)

@@ -20,12 +20,27 @@ struct ubp_err;
 struct ubp_session;
 struct waiting;
 
+struct session_triggers;
+
+/* What is known by the number of a probe. */
+struct trigger_place {
+	struct session_triggers *of;
+	struct trigger_event *event; /* of that; NULL: not looked for yet */
+	/* Of the first of its numbers: the trace that it is in (NULL: the session's own), and what its group is called there. */
+	struct session_triggers *trace;
+	char *group;
+};
+
+/* Of a trace: triggers_traces.c. */
 struct session_triggers {
 	struct ubp_session *session;
+	char *trace; /* its name; "": the session's own, which is the first of the list */
+	struct session_triggers *next;
 	struct trigger_set *set;
-	struct trigger_event *
-		*events; /* by the number of their probe; NULL: not looked for yet */
-	size_t n_events;
+	/* Of the session's own: which one is asked, and what is known of probes. */
+	struct session_triggers *chosen;
+	struct trigger_place *places;
+	size_t n_places;
 	size_t n_defined; /* definitions whose events are known */
 	struct waiting *first, **last;
 	struct waiting **fresh; /* behind those that have waited for a snapshot already */
@@ -44,8 +59,25 @@ struct session_triggers {
 		counted; /* events whose hits are counted, by address: the number of their table, + 1 */
 };
 
-/* They are made when they are first asked for. NULL: memory is short. */
+/* Those that are asked now. The session's own are made when they are first asked for. NULL: memory is short. */
 struct session_triggers *triggers_of(struct ubp_session *s);
+/* NULL: memory is short. */
+struct session_triggers *triggers_new(struct ubp_session *s, const char *trace);
+/* NULL: there are none. */
+const struct session_triggers *triggers_chosen(const struct ubp_session *s);
+/* Of the session's own: where hits of probe @number belong; NULL: to no event, or memory is short. */
+const struct trigger_place *triggers_place(struct session_triggers *own, unsigned number);
+/* @event goes. */
+void triggers_forget(struct session_triggers *triggers, const struct trigger_event *event);
+/* All of the session's own's. */
+void triggers_free_places(struct session_triggers *own);
+/* One that is no more in the list. */
+void triggers_free_one(struct session_triggers *triggers);
+struct session_number;
+/* Whose the probe is, and, to be borrowed, what its group is called there. */
+struct session_triggers *triggers_owner(const struct session_triggers *own,
+					const struct session_number *entry,
+					const char **ret_group);
 /* "GROUP:EVENT", or "EVENT" of any group. */
 struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name);
 

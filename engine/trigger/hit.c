@@ -54,7 +54,7 @@ void trigger_fire(struct trigger_set *set, struct trigger *trigger,
 		break;
 	case TRIGGER_STACK:
 		if (take(trigger) && set->tracing_on)
-			set->out->stack(set->out_ctx, hit);
+			set->out->stack(set->out_ctx, trigger->event, hit);
 		break;
 	case TRIGGER_EVENT:
 		if (trigger->target->is_muted == trigger->switches_on && take(trigger))

@@ -39,8 +39,9 @@ struct trigger_out {
 	void *(*reserve)(void *ctx, const struct trigger_event *event,
 			 const struct event_record *record, bool in_snapshot);
 	void (*settle)(void *ctx, void *place, bool keep);
-	/* The stack of @record, as an entry of its own. */
-	void (*stack)(void *ctx, const struct event_record *record);
+	/* The stack of @record of @event, as an entry of its own. */
+	void (*stack)(void *ctx, const struct trigger_event *event,
+		      const struct event_record *record);
 	/* Change the trace for the snapshot. */
 	void (*snapshot)(void *ctx);
 	/* The text of @address as a function, with "+0x../0x.." if @with_offset. False: there is none. */
@@ -68,11 +69,15 @@ struct trigger_set {
 	void *out_ctx;
 	unsigned depth;     /* of hits within hits: events that hits make */
 	unsigned last_type; /* the number of the event that came last */
+	/* All that have the same synthetic events, in a circle: an event that one of them makes happens in each. */
+	struct trigger_set *ring;
 };
 
 /* @out and @ctx are borrowed. NULL: memory is short. */
 struct trigger_set *trigger_set_new(const struct trigger_out *out, void *ctx);
 void trigger_set_free(struct trigger_set *set);
+/* Of one kernel, as two trace instances: from now on @set, which has none yet, has the synthetic events of @other. 0 or -ENOMEM. */
+int trigger_set_join(struct trigger_set *set, struct trigger_set *other);
 
 /* An event that is defined elsewhere, with the fields of @probe, which is copied. */
 int trigger_set_add(struct trigger_set *set, const char *group, const char *name,

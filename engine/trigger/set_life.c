@@ -44,13 +44,24 @@ struct trigger_set *trigger_set_new(const struct trigger_out *out, void *ctx)
 	set->tracing_on = true;
 	set->last_type = FIRST_TYPE;
 	set->clock = clocks[0];
+	set->ring = set;
 	return set;
+}
+
+static void leave_ring(struct trigger_set *set)
+{
+	struct trigger_set *before = set;
+
+	while (before->ring != set)
+		before = before->ring;
+	before->ring = set->ring;
 }
 
 void trigger_set_free(struct trigger_set *set)
 {
 	if (!set)
 		return;
+	leave_ring(set);
 	/* Histograms refer to each other: all go before the events do. */
 	for (size_t i = 0; i < set->n_events; i++)
 		hist_drop_all(set, set->events[i]);

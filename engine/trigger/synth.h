@@ -56,7 +56,7 @@ void synth_format(const struct trigger_event *event, struct sink_buf *out);
 
 struct trigger_event *synth_find(const struct trigger_set *set, const char *name);
 
-/* The event with one value for each field happens at the place and time of @hit. */
+/* The event with one value for each field happens at the place and time of @hit, in each set that has it. */
 void synth_happen(struct trigger_set *set, struct trigger_event *event,
 		  const struct synth_value *values, const struct event_record *hit);
 /* What the trace says of @record behind "COMM-PID...: ": NAME: FIELD=VALUE... */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/sink/buf.h"
 #include "engine/spec/probe.h"
 #include "engine/trigger/event.h"
 #include "engine/trigger/events.h"
@@ -91,10 +92,47 @@ static int define(struct trigger_set *set, const char *name, struct pool *pool,
 	return 0;
 }
 
-static int create(struct trigger_set *set, const char *name, char *fields)
+/* @fields is cut in pieces. */
+static int add(struct trigger_set *set, const char *name, char *fields)
 {
 	struct pool pool = { 0 };
-	struct synth *synth;
+	struct synth *synth = pool_get(&pool, sizeof(*synth));
+	int rc;
+
+	rc = synth ? synth_parse_fields(set, &pool, synth, fields) : -ENOMEM;
+	if (rc == 0)
+		rc = define(set, name, &pool, synth);
+	pool_free(&pool);
+	return rc;
+}
+
+static int add_copy(struct trigger_set *set, const char *name, const char *fields)
+{
+	char *copy = strdup(fields);
+	int rc = copy ? add(set, name, copy) : -ENOMEM;
+
+	free(copy);
+	return rc;
+}
+
+/* Of each set of the ring. @name may be the event's own. */
+static void remove_all(struct trigger_set *set, const char *name)
+{
+	struct trigger_event *event;
+
+	for (struct trigger_set *at = set->ring; at != set; at = at->ring) {
+		event = synth_find(at, name);
+		if (event)
+			events_remove(at, event);
+	}
+	event = synth_find(set, name);
+	if (event)
+		events_remove(set, event);
+}
+
+static int create(struct trigger_set *set, const char *name, char *fields)
+{
+	char *copy;
 	int rc;
 
 	if (!*name)
@@ -103,28 +141,57 @@ static int create(struct trigger_set *set, const char *name, char *fields)
 		return trigger_log_token(&set->log, EINVAL, "Illegal name", name);
 	if (synth_find(set, name))
 		return trigger_log_token(&set->log, EEXIST, "Event already exists", name);
-	synth = pool_get(&pool, sizeof(*synth));
-	rc = synth ? synth_parse_fields(set, &pool, synth, fields) : -ENOMEM;
-	if (rc == 0)
-		rc = define(set, name, &pool, synth);
-	pool_free(&pool);
+	copy = strdup(fields);
+	rc = copy ? add(set, name, fields) : -ENOMEM;
+	for (struct trigger_set *at = set->ring; rc == 0 && at != set; at = at->ring)
+		rc = add_copy(at, name, copy);
+	if (rc < 0)
+		remove_all(set, name);
+	free(copy);
 	return rc;
 }
 
-static bool is_busy(const struct trigger_event *event)
+int trigger_set_join(struct trigger_set *set, struct trigger_set *other)
 {
-	return event->synth->n_users || event->is_on || event->triggers;
+	struct sink_buf fields = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < other->n_events; i++) {
+		if (!other->events[i]->synth)
+			continue;
+		sink_buf_free(&fields);
+		synth_read_fields(other->events[i], &fields);
+		sink_buf_add(&fields, "", 1);
+		rc = fields.data ? add_copy(set, other->events[i]->name, fields.data) : -ENOMEM;
+	}
+	sink_buf_free(&fields);
+	set->ring = other->ring;
+	other->ring = set;
+	return rc;
+}
+
+/* In any set of the ring. */
+static bool is_busy(const struct trigger_set *set, const char *name)
+{
+	const struct trigger_set *at = set;
+
+	do {
+		const struct trigger_event *event = synth_find(at, name);
+
+		if (event && (event->synth->n_users || event->is_on || event->triggers))
+			return true;
+		at = at->ring;
+	} while (at != set);
+	return false;
 }
 
 static int delete (struct trigger_set *set, const char *name)
 {
-	struct trigger_event *event = synth_find(set, name);
-
-	if (!event)
+	if (!synth_find(set, name))
 		return -ENOENT;
-	if (is_busy(event))
+	if (is_busy(set, name))
 		return -EBUSY;
-	events_remove(set, event);
+	remove_all(set, name);
 	return 0;
 }
 
@@ -220,10 +287,10 @@ int synth_write_dynamic(struct trigger_set *set, const char *text, size_t len)
 int synth_truncate(struct trigger_set *set)
 {
 	for (size_t i = 0; i < set->n_events; i++)
-		if (set->events[i]->synth && is_busy(set->events[i]))
+		if (set->events[i]->synth && is_busy(set, set->events[i]->name))
 			return -EBUSY;
 	for (size_t i = set->n_events; i-- > 0;)
 		if (set->events[i]->synth)
-			events_remove(set, set->events[i]);
+			remove_all(set, set->events[i]->name);
 	return 0;
 }

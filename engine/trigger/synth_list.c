@@ -9,22 +9,28 @@
 #include "engine/trigger/event.h"
 #include "engine/trigger/set.h"
 #include "engine/trigger/synth.h"
+#include "engine/trigger/synth_parse.h"
 
 /* Where the fields of a record begin, and what one takes at least. */
 #define FIRST_FIELD 8
 #define WORD        8
 
+void synth_read_fields(const struct trigger_event *event, struct sink_buf *out)
+{
+	const struct synth *synth = event->synth;
+
+	for (size_t i = 0; i < synth->n_fields; i++)
+		sink_buf_printf(out, "%s%s %s", i ? "; " : "", synth->fields[i].type,
+				synth->fields[i].name);
+}
+
 static void list(const struct trigger_set *set, const char *before, struct sink_buf *out)
 {
 	for (size_t i = 0; i < set->n_events; i++) {
-		const struct synth *synth = set->events[i]->synth;
-
-		if (!synth)
+		if (!set->events[i]->synth)
 			continue;
 		sink_buf_printf(out, "%s%s\t", before, set->events[i]->name);
-		for (size_t k = 0; k < synth->n_fields; k++)
-			sink_buf_printf(out, "%s%s %s", k ? "; " : "", synth->fields[k].type,
-					synth->fields[k].name);
+		synth_read_fields(set->events[i], out);
 		sink_buf_printf(out, "\n");
 	}
 }

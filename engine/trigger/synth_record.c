@@ -44,14 +44,12 @@ static void put(struct event_record *record, const struct synth_field *field, ui
 		memcpy(record->data + at, &value->number, field->size);
 }
 
-void synth_happen(struct trigger_set *set, struct trigger_event *event,
-		  const struct synth_value *values, const struct event_record *hit)
+static void happen_in(struct trigger_set *set, struct trigger_event *event,
+		      const struct synth_value *values, const struct event_record *hit)
 {
 	const struct synth *synth = event->synth;
 	struct event_record *record;
 
-	if (!event->is_on)
-		return;
 	/* Eight more for each field: what is put behind begins at a multiple of that. */
 	record = calloc(1, sizeof(*record) + SYNTH_FIELDS_MAX * (SYNTH_TEXT_MAX + 16));
 	if (!record)
@@ -68,6 +66,21 @@ void synth_happen(struct trigger_set *set, struct trigger_event *event,
 	record->size = (uint32_t)(sizeof(*record) + record->data_len + 7) & ~7U;
 	trigger_hit(set, event, record);
 	free(record);
+}
+
+void synth_happen(struct trigger_set *set, struct trigger_event *event,
+		  const struct synth_value *values, const struct event_record *hit)
+{
+	struct trigger_set *at = set;
+
+	do {
+		struct trigger_event *here =
+			at == set ? event : synth_find(at, event->name);
+
+		if (here && here->is_on)
+			happen_in(at, here, values, hit);
+		at = at->ring;
+	} while (at != set);
 }
 
 static void add_stack(const struct trigger_set *set, const struct trigger_field *field,

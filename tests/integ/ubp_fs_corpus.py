@@ -3,9 +3,10 @@
 # test-mounts
 """Rows of the corpus of triggers (tests/corpus/triggers.jsonl: what a kernel with histograms answered) by way of the files that ubp-fs serves: each
 text is written to "trigger", "synthetic_events", "enable" or "filter", and errno, the entries of error_log and what files read then are compared, at last
-trigger, hist, enable, tracing_on, trace, snapshot and dynamic_events. Each row has a tree of its own, as it had when it was recorded.
+trigger, hist, enable, tracing_on, trace, snapshot and dynamic_events. Each row has a tree of its own, as it had when it was recorded; every second row is
+played in a folder of its instances/, with only definitions outside.
 CORPUS_EACH=1: every row that such a tree can be given (make check-tree); else every 40th of them, and every 5th of those with a snapshot.
-CORPUS_ROWS="ID ID...": these."""
+CORPUS_ROWS="ID ID...": these. CORPUS_WITHIN=0, =1: no row in instances/, all of them."""
 
 import errno
 import json
@@ -26,6 +27,9 @@ SRC = os.environ["UBP_SRC"]
 N_FIT = 933
 EACH = int(os.environ.get("CORPUS_EACH", "40"))
 ROWS = os.environ.get("CORPUS_ROWS", "").split()
+WITHIN = os.environ.get("CORPUS_WITHIN")
+# What there is once for the tree.
+COMMON = ("uprobe_events", "dynamic_events", "synthetic_events")
 APPEND, TRUNC = os.O_WRONLY | os.O_APPEND, os.O_WRONLY | os.O_TRUNC
 LINE = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] \S+ +\d+\.\d+: (.*)$", re.M)
 
@@ -46,13 +50,16 @@ def why_not(row):
 
 
 class Tree:
-    def __init__(self, top, target, addresses):
-        self.top, self.target, self.addresses = top, target, addresses
+    def __init__(self, top, own, target, addresses):
+        self.top, self.own, self.target, self.addresses = top, own, target, addresses
         self.found = []
+
+    def path(self, name):
+        return f"{self.top if name in COMMON else self.own}/{name}"
 
     def write(self, name, text, flags=os.O_WRONLY):
         try:
-            fd = os.open(f"{self.top}/{name}", flags)
+            fd = os.open(self.path(name), flags)
         except OSError as e:
             return errno.errorcode[e.errno]
         try:
@@ -65,7 +72,7 @@ class Tree:
         return None
 
     def read(self, name):
-        with open(f"{self.top}/{name}", encoding="utf-8", errors="surrogateescape", newline="") as f:
+        with open(self.path(name), encoding="utf-8", errors="surrogateescape", newline="") as f:
             return f.read()
 
     def same(self, what, have, want):
@@ -83,19 +90,26 @@ class Tree:
             self.same(name, re.sub(r"^ID: \d+$", "ID: @TYPE@", have, flags=re.M) if name.endswith("/format") else have, want)
 
     def same_errors(self, text, want):
-        have = re.sub(r"^\[ *\d+\.\d+\] ", "", self.read("error_log"), flags=re.M)
+        have = self.read("error_log")
+        if self.own != self.top:
+            # Those of synthetic_events are the tree's own.
+            with open(f"{self.top}/error_log", encoding="utf-8", errors="surrogateescape") as f:
+                have = f.read() + have
+        have = re.sub(r"^\[ *\d+\.\d+\] ", "", have, flags=re.M)
         entries = [f"{e['loc']}: error: {e['text']}\n  Command: {e['command']}\n{' ' * (11 + e['caret'])}^\n" for e in want or []]
         self.same(f"error_log after {text!r}", have, "".join(entries))
 
     def write_step(self, step):
         name = f"events/{step['event']}/trigger" if step["write"] == "trigger" else step["write"]
         self.write("error_log", "", TRUNC)
+        if self.own != self.top:
+            os.close(os.open(f"{self.top}/error_log", TRUNC))
         have = self.write(name, step["text"], TRUNC if step.get("trunc") else os.O_WRONLY)
         if have != step["errno"]:
             self.found.append(f"{name} < {step['text']!r}: {have}, not {step['errno']}")
             return
         self.same_errors(step["text"], step["error"])
-        if "listing" in step and name.endswith(("/trigger", "synthetic_events")) and os.path.exists(f"{self.top}/{name}"):
+        if "listing" in step and name.endswith(("/trigger", "synthetic_events")) and os.path.exists(self.path(name)):
             self.same_file(name, step["listing"])
 
     def same_trace(self, name, want):
@@ -133,14 +147,16 @@ class Tree:
                 self.same(name, made, "".join(x + "\n" for x in want.split("\n") if x.startswith("s:")))
 
 
-def check_row(row, target, addresses):
+def check_row(row, target, addresses, within):
     mount = tempfile.mkdtemp(prefix="m", dir=os.getcwd())
-    tree = Tree(mount, target, addresses)
+    tree = Tree(mount, f"{mount}/instances/i" if within else mount, target, addresses)
     with subprocess.Popen([os.environ["UBP_FS"], "-f", mount]) as server:
         try:
             while not os.path.exists(mount + "/README"):
                 if server.poll() is not None:
                     sys.exit("ubp-fs has ended")
+            if within:
+                os.mkdir(tree.own)
             tree.check(row)
         finally:
             server.send_signal(signal.SIGTERM)
@@ -170,11 +186,12 @@ def main():
     snapshots = [r for r in rows if "snapshot" in r["after"]]
     some = rows[::EACH] + (snapshots[::5] if EACH > 1 else [])
     chosen = [r for r in rows if r["id"] in ROWS] if ROWS else some
-    for row in chosen:
-        found = check_row(row, target, addresses)
+    for i, row in enumerate(chosen):
+        within = WITHIN == "1" if WITHIN else i % 2
+        found = check_row(row, target, addresses, within)
         n_bad += bool(found)
         if found and n_bad <= 10:
-            print("\n".join(found), flush=True)
+            print("in an instance:" if within else "", "\n".join(found), flush=True)
     print(f"{len(rows)} rows fit, where {N_FIT} did; {n_bad} of {len(chosen)} differ")
     sys.exit(1 if n_bad or len(rows) != N_FIT else 0)
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
 # test-mounts
-"""The files "trigger" and "enable" of the kernel's tree and of ubp-fs's: the same texts are written to both, the same program runs, and errno, what
+"""The files "trigger" and "enable" of a folder in instances/ of the kernel's tree and of ubp-fs's: the same texts are written to both, the same program runs, and errno, what
 files say and what was traced are compared. Histograms, which not every
 kernel has, are the subject of tests/integ/ubp_fs_corpus.py."""
 
@@ -128,8 +128,10 @@ def main():
             # The second instruction leaves the argument as it is.
             hello = oracle.fixture("hello")
             places = [oracle.Elf(hello).symbols["greet"][0] + x for x in oracle.instructions(hello, "greet")[:2]]
-            kernel, ours = Tree(oracle.TRACEFS, instance, f"{base}/k/hello"), Tree(mount, mount, f"{base}/u/hello")
+            own = f"{mount}/instances/{TOKEN}"
+            kernel, ours = Tree(oracle.TRACEFS, instance, f"{base}/k/hello"), Tree(mount, own, f"{base}/u/hello")
             os.mkdir(instance)
+            os.mkdir(own)
             for tree in (kernel, ours):
                 tree.define(places)
             found = compare(kernel, ours)

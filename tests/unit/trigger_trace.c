@@ -75,8 +75,10 @@ static void settle(void *ctx, void *place, bool keep)
 	item->is_kept = keep;
 }
 
-static void stack(void *ctx, const struct event_record *record)
+static void stack(void *ctx, const struct trigger_event *event,
+		  const struct event_record *record)
 {
+	(void)event;
 	struct trigger_trace *trace = ctx;
 	struct sink_buf text = { 0 };
 
