@@ -147,7 +147,8 @@ static size_t ring_bytes(const struct trace_options *o)
 {
 	bool has_areas = o->budget.sample || tally_is_wanted(&o->tally) || o->triggers.n;
 
-	if (o->budget.ring_bytes || !o->to.record.path)
+	/* Threads that wait for room need no more than caches hold. */
+	if (o->budget.ring_bytes || !o->to.record.path || o->lossless)
 		return o->budget.ring_bytes;
 	return has_areas ? FEW_RECORDS_BYTES : RECORD_RING_BYTES;
 }
