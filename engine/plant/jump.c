@@ -278,8 +278,6 @@ static struct spare_counts count_spares(const struct space *space, uint64_t lo, 
 {
 	struct spare_counts counts = { { 0 } };
 
-	if (space->plant->jump->spares_are_short)
-		return counts;
 	for (const struct area *area = space->plant->areas; area; area = area->next)
 		if (area_reaches(area, lo, hi, space->arch->near_max))
 			spare_count(area, &counts);
@@ -290,9 +288,13 @@ static struct spare_counts count_spares(const struct space *space, uint64_t lo, 
 static int provide_areas(struct plant *plant, const struct held *held, struct maps *maps,
 			 struct jump_batch *batch, struct ubp_err *err)
 {
+	/* None of it is there any more where the process ends meanwhile. */
+	bool *are_short = &held->t->process->space->plant->jump->spares_are_short;
+	const bool takes_spares = !*are_short;
 	size_t n_found = 0;
 	int rc = 0;
 
+	*are_short = false;
 	batch->areas = calloc(batch->n + 1, sizeof(*batch->areas));
 	if (!batch->areas)
 		return ubp_fail(err, ENOMEM, "out of memory");
@@ -300,14 +302,15 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 	for (size_t i = 0, first = 0; i < batch->n && rc == 0; first = i) {
 		struct batch_area *a = &batch->areas[batch->n_areas++];
 		const struct mapping *m = maps_at(maps, batch->tries[i].vaddr);
-		struct spare_counts spares;
+		struct spare_counts spares = { { 0 } };
 		struct area_room room = { 0 };
 		size_t len = 0;
 
 		if (!m)
 			return ubp_fail(err, ESRCH, "it is no longer mapped");
 		maps_file_extent(maps, m, &a->lo, &a->hi);
-		spares = count_spares(held->t->process->space, a->lo, a->hi);
+		if (takes_spares)
+			spares = count_spares(held->t->process->space, a->lo, a->hi);
 		for (; i < batch->n && i - first < AREA_TRIES && batch->tries[i].vaddr < a->hi;
 		     i++) {
 			if (spare_cover(&spares, batch->tries[i].guess)) {
@@ -339,7 +342,6 @@ static int provide_areas(struct plant *plant, const struct held *held, struct ma
 			rc = i == batch->n && !n_found ? rc : 0;
 		}
 	}
-	held->t->process->space->plant->jump->spares_are_short = false;
 	return rc;
 }
 
