@@ -142,8 +142,8 @@ def check_refusals(target):
     check_many_filters()
     check_gone_folder()
     caret = ask("--add", f"p:{TARGET}:called %nothing", status=1)[1].split("\n")
-    if len(caret) != 4 or caret[2].strip() != "^":
-        fail(f"no caret: {caret}")
+    if len(caret) != 5 or caret[2].strip() != "^" or "hint: registers are" not in caret[3]:
+        fail(f"no caret, or no hint: {caret}")
     second = subprocess.run([UPROBE, "--session", NAME, "-e", f"p:{TARGET}:called"], capture_output=True, text=True, timeout=WAIT, check=False)
     if second.returncode != 1 or f"there is a session '{NAME}'" not in second.stderr:
         fail(f"a second one by the same name: {second.returncode} {second.stderr}")
