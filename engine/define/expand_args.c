@@ -14,6 +14,7 @@
 #include "engine/base/num.h"
 #include "engine/base/vec.h"
 #include "engine/define/expand.h"
+#include "engine/spec/argument.h"
 #include "engine/spec/chars.h"
 #include "engine/spec/type.h"
 
@@ -156,6 +157,11 @@ static int add_plain(struct making *m, const struct expand_arg *arg)
 {
 	struct plain_arg plain = { .is_verbatim = true };
 
+	if (spec_argument(arg->expr) && !m->place->is_entry) {
+		(void)ubp_fail(m->err, EINVAL,
+			       "Arguments are known only where a function is entered");
+		return expand_at(m->d, col_of(m, arg->expr.s), m->err);
+	}
 	plain.name = arg->name.s ? copy(m, arg->name) : name_of_place(m);
 	plain.text = copy(m, arg->expr);
 	plain.col = col_of(m, arg->expr.s);

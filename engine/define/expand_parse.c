@@ -11,6 +11,7 @@
 #include "engine/base/err.h"
 #include "engine/base/num.h"
 #include "engine/define/expand.h"
+#include "engine/spec/argument.h"
 #include "engine/spec/chars.h"
 
 #define RETURN_SUFFIX "%return"
@@ -176,10 +177,13 @@ static bool cut_place(struct expand_definition *d, struct spec_span place)
 
 /* --- args ----------------------------------------------------------------------------- */
 
+/* What is called argN is an argument by its number; "(arg1)" is a variable of that name. */
 static bool begins_variable(struct spec_span text)
 {
 	char c = span_at(text, 0);
 
+	if (spec_argument(text))
+		return false;
 	return char_is_alpha(c) || c == '_' || c == '*' || c == '&' || c == '(' ||
 	       (c == ':' && span_at(text, 1) == ':');
 }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/spec/argument.h"
 #include "engine/spec/env.h"
 #include "engine/spec/expr.h"
 #include "engine/spec/hint.h"
@@ -34,7 +35,7 @@ static bool name_is_used(const struct spec_probe *probe, size_t n_before, const 
 }
 
 /*
- * The name of an arg that was given none: argN. $duration is called what it is, unless an
+ * The name of an arg that was given none: argN. $duration, and an argument of the function, is called what it is, unless an
  * arg before it has that name.
  */
 static void name_auto(const struct spec_parse *p, struct spec_span word,
@@ -42,9 +43,15 @@ static void name_auto(const struct spec_parse *p, struct spec_span word,
 {
 	const char *colon = span_find(word, ':');
 	char *name = probe->args[i].name;
+	unsigned argument = p->env->strict ? 0 : spec_argument(word);
 
 	if (colon)
 		word = span_until(word, colon);
+	if (argument) {
+		snprintf(name, SPEC_ARG_NAME_MAX + 1, "arg%u", argument);
+		if (!name_is_used(probe, i, name))
+			return;
+	}
 	if (spec_is_duration(p, word) && !name_is_used(probe, i, "duration"))
 		snprintf(name, SPEC_ARG_NAME_MAX + 1, "duration");
 	else
@@ -168,14 +175,15 @@ static int finish_arg(struct spec_expr *e, const struct spec_body *body)
 	return check_array(e, type_col);
 }
 
-static int parse_body(const struct spec_parse *p, struct spec_span text,
+/* @col: where @text stands in the command, or what it was made of. */
+static int parse_body(const struct spec_parse *p, struct spec_span text, size_t col,
 		      struct spec_probe *probe, struct spec_arg *arg)
 {
 	struct spec_expr expr = { .p = p, .arg = arg, .kind = probe->kind };
 	struct spec_body body;
 	int rc;
 
-	expr.col = spec_col(p, text.s);
+	expr.col = col;
 	rc = spec_body_cut(p, text, expr.col, &body);
 	if (rc < 0)
 		return rc;
@@ -196,17 +204,25 @@ int spec_parse_arg(const struct spec_parse *p, struct spec_span word, struct spe
 		   size_t i)
 {
 	struct spec_arg *arg = &probe->args[i];
+	size_t col;
 	int rc;
 
 	rc = parse_arg_name(p, &word, probe, i);
 	if (rc < 0)
 		return rc;
+	col = spec_col(p, word.s);
 	if (word.len > SPEC_ARG_TEXT_MAX)
-		return spec_fail(p, E2BIG, spec_col(p, word.s),
-				 "Argument expression is too long");
+		return spec_fail(p, E2BIG, col, "Argument expression is too long");
 	if (word.len == 0)
-		return spec_fail(p, EINVAL, spec_col(p, word.s), "No argument expression");
+		return spec_fail(p, EINVAL, col, "No argument expression");
+	if (!p->env->strict && spec_argument(word)) {
+		rc = spec_argument_expand(p, probe, word, arg->text);
+		if (rc < 0)
+			return rc;
+		word = (struct spec_span){ arg->text, strlen(arg->text) };
+		return parse_body(p, word, col, probe, arg);
+	}
 	memcpy(arg->text, word.s, word.len);
 	arg->text[word.len] = '\0';
-	return parse_body(p, word, probe, arg);
+	return parse_body(p, word, col, probe, arg);
 }

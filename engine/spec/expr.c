@@ -60,7 +60,7 @@ static int set_source(struct spec_expr *e, enum spec_source source, uint16_t reg
 	return 0;
 }
 
-/* $argN is never possible on a uprobe; only the reason differs. */
+/* The kernel has $argN on no uprobe; only the reason differs. (The extended grammar's: argument.h) */
 static int parse_arg_number(struct spec_expr *e, struct spec_span number)
 {
 	uint64_t n;
@@ -69,9 +69,7 @@ static int parse_arg_number(struct spec_expr *e, struct spec_span number)
 		return fail_expr(e, EINVAL, "Invalid $-variable specified");
 	if (n == 0 || n > ARG_NUMBER_MAX)
 		return fail_expr(e, EINVAL, "Invalid argument number");
-	(void)fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
-	hint_argument(e->p, n);
-	return -EINVAL;
+	return fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
 }
 
 bool spec_is_duration(const struct spec_parse *p, struct spec_span expr)

@@ -53,25 +53,10 @@ void hint_register(const struct spec_parse *p, struct spec_span name)
 	hint_name(p->err, &near, "%", "registers are", list);
 }
 
-void hint_argument(const struct spec_parse *p, uint64_t n)
-{
-	const struct arch_reg *reg = &p->arch->reg;
-	const char *one;
-
-	if (p->env->strict || !reg->name || n == 0 || n > reg->n_args)
-		return;
-	for (size_t i = 0; (one = reg->name(i)) != NULL; i++) {
-		if (reg->by_name(one, strlen(one)) != reg->args[n - 1])
-			continue;
-		ubp_err_hint(p->err, "argument %d of a C function is %%%s where it is entered",
-			     (int)n, one);
-		return;
-	}
-}
-
 void hint_variable(const struct spec_parse *p, struct spec_span name)
 {
-	static const char *const names[] = { "retval", "stack", "stack0", "comm", "duration" };
+	static const char *const names[] = { "retval", "stack", "stack0",
+					     "arg1",   "comm",  "duration" };
 	char list[LIST_MAX] = "";
 	struct nearest near;
 

@@ -16,9 +16,6 @@ struct filter_parser;
 /* %NAME is no register: those of other assemblers, as %rdi, have other names here. */
 void hint_register(const struct spec_parse *p, struct spec_span name);
 
-/* $argN: where a function's argument is at its entry, N from 1. */
-void hint_argument(const struct spec_parse *p, uint64_t n);
-
 /* $NAME is not known. */
 void hint_variable(const struct spec_parse *p, struct spec_span name);
 

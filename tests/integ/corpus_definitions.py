@@ -16,8 +16,8 @@ from spec_client import Client, decode, encode  # noqa: E402
 DELIBERATE = {id: "a name of the kernel's own events" for id in ("d1297", "d1298", "d1300")}
 
 # Rows that the kernel refuses with a reason, and extended grammar accepts: registers that
-# only ubp reads.
-EXTENDED = {"d0296": "%gs_base", "d0302": "%xmm0"}
+# only ubp reads, and arguments by their number. What is read back ends so.
+EXTENDED = {"d0296": "%gs_base", "d0302": "%xmm0", "d0446": "arg1=%di", "d0482": "a=%di", "d0486": "arg1=+0(%di)", "d1406": "x=+8(%di)"}
 
 FILES = {
     "@BIN@": "spectgt", "@BINCOLON@": "specx:y", "@EMPTY@": "specempty", "@TXT@": "spectxt",

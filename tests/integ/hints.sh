@@ -23,7 +23,6 @@ hints '+0(%di):string is the text' 'a=%di:string' 'a=+0(%di):string'
 hints 'did you mean string?' 'a=+0(%di):strng' 'a=+0(%di):string'
 hints 'did you mean u32?' 'a=%di:u23' 'a=%di:u32'
 hints 'types are: u8 u16' 'a=%di:integer'
-hints 'argument 2 of a C function is %si' 'a=$arg2' 'a=%si'
 hints 'did you mean $stack?' 'a=$stak' 'a=$stack'
 hints 'r: in place of p:' 'a=$retval'
 "$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+#include "engine/spec/argument.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "arch/arch.h"
+#include "engine/spec/chars.h"
+#include "engine/spec/parse.h"
+#include "engine/spec/spec.h"
+
+/* "+8(" "arg2" "):u32" */
+struct parts {
+	struct spec_span head, tail;
+	unsigned n;
+};
+
+/* Behind the "+8(" or "-u0x10(" that @s starts with, or @s. */
+static const char *skip_deref(const char *s, const char *end)
+{
+	const char *at = s;
+
+	if (at == end || (*at != '+' && *at != '-'))
+		return s;
+	while (at < end && *at != '(' && *at != ':')
+		at++;
+	return at < end && *at == '(' ? at + 1 : s;
+}
+
+static bool cut(struct spec_span expr, struct parts *parts)
+{
+	const char *end = expr.s + expr.len, *at = expr.s, *next;
+
+	while ((next = skip_deref(at, end)) != at)
+		at = next;
+	parts->head = span_until(expr, at);
+	if (at < end && *at == '$')
+		at++;
+	if (end - at < 4 || memcmp(at, "arg", 3) != 0 || at[3] == '0')
+		return false;
+	parts->n = 0;
+	for (at += 3; at < end && char_is_digit(*at) && parts->n < 100; at++)
+		parts->n = parts->n * 10 + (unsigned)(*at - '0');
+	parts->tail = span_from(expr, at);
+	return parts->n > 0 && parts->n < 100 && (at == end || *at == ')' || *at == ':');
+}
+
+unsigned spec_argument(struct spec_span expr)
+{
+	struct parts parts;
+
+	return cut(expr, &parts) ? parts.n : 0;
+}
+
+static const char *register_name(const struct arch_reg *reg, uint8_t number)
+{
+	const char *name = NULL;
+
+	for (size_t i = 0; reg->name && (name = reg->name(i)) != NULL; i++)
+		if (reg->by_name(name, strlen(name)) == number)
+			break;
+	return name;
+}
+
+/* "%di", "$stack1". False: it cannot be told where it is. */
+static bool find(const struct ubp_arch *arch, unsigned n, char *text, size_t size)
+{
+	const struct arch_reg *reg = &arch->reg;
+	unsigned word = arch->elf_class == ELFCLASS64 ? 8 : 4;
+	const char *name;
+
+	if (n > reg->n_args) {
+		if (reg->stack_args < 0)
+			return false;
+		(void)snprintf(text, size, "$stack%u",
+			       (unsigned)reg->stack_args / word + n - reg->n_args - 1);
+		return true;
+	}
+	name = register_name(reg, reg->args[n - 1]);
+	(void)snprintf(text, size, "%%%s", name ? name : "");
+	return name;
+}
+
+int spec_argument_expand(const struct spec_parse *p, const struct spec_probe *probe,
+			 struct spec_span expr, char *text)
+{
+	size_t col = spec_col(p, expr.s);
+	const char *open = "", *close = "";
+	struct parts parts = { 0 };
+	char place[32];
+	int len;
+
+	(void)cut(expr, &parts);
+	if (probe->kind != PROBE_ENTRY || probe->symbol_off)
+		return spec_fail(
+			p, EINVAL, col,
+			span_find(expr, '$')
+				? "$arg* can be used only on function entry or exit"
+				: "Arguments are known only where a function is entered");
+	if (!find(p->arch, parts.n, place, sizeof(place)))
+		return spec_fail(p, EINVAL, col, "Invalid argument number");
+	/* An argument is no text; it may point to one. */
+	if (!parts.head.len &&
+	    (span_starts(parts.tail, ":string") || span_starts(parts.tail, ":ustring"))) {
+		open = "+0(";
+		close = ")";
+	}
+	len = snprintf(text, SPEC_ARG_TEXT_MAX + 1, "%.*s%s%s%s%.*s", (int)parts.head.len,
+		       parts.head.s, open, place, close, (int)parts.tail.len, parts.tail.s);
+	return len > SPEC_ARG_TEXT_MAX
+		       ? spec_fail(p, E2BIG, col, "Argument expression is too long")
+		       : 0;
+}
