@@ -50,16 +50,28 @@ static void find_run_up(const struct uprobe *u, struct object *object, struct up
 	take_window(e, &window);
 }
 
+/* A window of one kind becomes the exit's. False: there is none. */
+static bool find_window(struct object *object, struct uprobe_exit *e,
+			int (*find)(struct object *object, uint64_t foffset,
+				    struct window *ret_window, struct ubp_err *err),
+			struct window *ret_window)
+{
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (find(object, e->foffset, ret_window, &ignored) < 0)
+		return false;
+	take_window(e, ret_window);
+	return true;
+}
+
 /* On the ret itself, and on fill behind it: who comes to the ret comes to the jump. */
 static bool find_at_ret(struct object *object, struct uprobe_exit *e)
 {
 	struct window window;
-	struct ubp_err ignored;
 
-	ubp_err_reset(&ignored);
-	if (object_window_at_ret(object, e->foffset, &window, &ignored) < 0)
+	if (!find_window(object, e, object_window_at_ret, &window))
 		return false;
-	take_window(e, &window);
 	e->padding = window.jump_len - window.len;
 	return true;
 }
@@ -71,44 +83,31 @@ static void take_hops(struct uprobe_exit *e, const struct window *window)
 	e->short_padding = window->jump_len > window->len ? window->jump_len - window->len : 0;
 }
 
-/* The same of a short jump, on less fill, to more of it near by. */
+/* A short jump on less fill, to more of it near by. */
 static void find_short_at_ret(struct object *object, struct uprobe_exit *e)
 {
 	struct window window;
-	struct ubp_err ignored;
 
-	ubp_err_reset(&ignored);
-	if (object_window_short_ret(object, e->foffset, &window, &ignored) < 0)
-		return;
-	take_window(e, &window);
-	take_hops(e, &window);
+	if (find_window(object, e, object_window_short_ret, &window))
+		take_hops(e, &window);
 }
 
-/* The same of a punned jump. */
 static void find_pun_at_ret(struct object *object, struct uprobe_exit *e)
 {
 	struct window window;
-	struct ubp_err ignored;
 
-	ubp_err_reset(&ignored);
-	if (object_window_punned_ret(object, e->foffset, &window, &ignored) < 0)
-		return;
-	take_window(e, &window);
-	e->padding = window.jump_len - window.len + window.pun.n_fixed;
+	if (find_window(object, e, object_window_punned_ret, &window))
+		e->padding = window.jump_len - window.len + window.pun.n_fixed;
 }
 
 /* It is counted there that the return is not seen. */
 static void find_at_jump(struct object *object, struct uprobe_exit *e)
 {
 	struct window window;
-	struct ubp_err ignored;
 
-	ubp_err_reset(&ignored);
-	e->can_jump = object_window_at_jump(object, e->foffset, &window, &ignored) == 0;
-	if (!e->can_jump)
-		return;
-	take_window(e, &window);
-	take_hops(e, &window);
+	e->can_jump = find_window(object, e, object_window_at_jump, &window);
+	if (e->can_jump)
+		take_hops(e, &window);
 }
 
 static void find_jump(const struct uprobe *u, struct object *object, struct uprobe_exit *e)
