@@ -61,31 +61,27 @@ int cli_error(const char *fmt, ...)
 	return CLI_FAILED;
 }
 
-static void tell_hint(const struct ubp_err *err)
+/* The definition, and a caret under the mistake. */
+static void tell_place(const struct ubp_err *err)
 {
-	if (err->hint[0])
-		(void)fprintf(to(), "  hint: %s\n", err->hint);
+	char shown[ESCAPE_BYTE_MAX * UBP_ERR_COMMAND_MAX + 1];
+	size_t len = strlen(err->command);
+	size_t before = err->caret < len ? err->caret : len;
+	/* Under its byte, also where those before it have become longer. */
+	int column = (int)(escape_put_line(shown, err->command, before) - shown + err->caret -
+			   before);
+
+	*escape_put_line(shown, err->command, len) = '\0';
+	(void)fprintf(to(), "  %s\n  %*s^\n", shown, column, "");
 }
 
 int cli_error_record(const struct ubp_err *err)
 {
-	char shown[ESCAPE_BYTE_MAX * UBP_ERR_COMMAND_MAX + 1];
-	size_t len, before;
-	int column;
-
 	(void)cli_error("%s", err->text);
-	if (!err->has_caret) {
-		tell_hint(err);
-		return CLI_FAILED;
-	}
-	len = strlen(err->command);
-	before = err->caret < len ? err->caret : len;
-	/* Under its byte, also where those before it have become longer. */
-	column = (int)(escape_put_line(shown, err->command, before) - shown + err->caret -
-		       before);
-	*escape_put_line(shown, err->command, len) = '\0';
-	(void)fprintf(to(), "  %s\n  %*s^\n", shown, column, "");
-	tell_hint(err);
+	if (err->has_caret)
+		tell_place(err);
+	if (err->hint[0])
+		(void)fprintf(to(), "  hint: %s\n", err->hint);
 	return CLI_FAILED;
 }
 

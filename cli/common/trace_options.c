@@ -434,7 +434,8 @@ static const struct cli_option table[] = {
 	{ 0, "lossless", FLAG(lossless), .help = "let targets wait rather than lose events" },
 	{ 0, "buffer-size", "KIB", .set = set_buffer_size,
 	  .help = "events recorded without a stop wait in at most so much memory for\n"
-		  "each thread of a target (default 1024; with --record, where nothing waits, 16384)" },
+		  "each thread of a target (default 1024; 16384 with --record where\n"
+		  "nothing waits)" },
 	{ 0, "once", FLAG(budget.once),
 	  .help = "one event of each probe, which is taken out then; at the end, tell\n"
 		  "how many places were hit" },

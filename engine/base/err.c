@@ -21,13 +21,19 @@ void ubp_err_reset(struct ubp_err *err)
 	err->command[0] = '\0';
 }
 
-/* Names are in it that a target or a file chose: it is a line that may go to a terminal. Behind the first @len bytes. */
-static void put_text(struct ubp_err *err, size_t len, const char *fmt, va_list ap)
+/* Names are in it that a target or a file chose: it is a line that may go to a terminal. */
+static void put(char *to, size_t size, const char *fmt, va_list ap)
 {
-	char raw[sizeof(err->text)];
+	char raw[UBP_ERR_TEXT_MAX];
 
 	vsnprintf(raw, sizeof(raw), fmt, ap);
-	escape_line_cut(err->text + len, sizeof(err->text) - len, raw);
+	escape_line_cut(to, size, raw);
+}
+
+/* Behind the first @len bytes. */
+static void put_text(struct ubp_err *err, size_t len, const char *fmt, va_list ap)
+{
+	put(err->text + len, sizeof(err->text) - len, fmt, ap);
 }
 
 int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
@@ -83,13 +89,11 @@ void ubp_err_append(struct ubp_err *err, const char *fmt, ...)
 
 void ubp_err_hint(struct ubp_err *err, const char *fmt, ...)
 {
-	char raw[sizeof(err->hint)];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(raw, sizeof(raw), fmt, ap);
+	put(err->hint, sizeof(err->hint), fmt, ap);
 	va_end(ap);
-	escape_line_cut(err->hint, sizeof(err->hint), raw);
 }
 
 void ubp_err_caret(struct ubp_err *err, const char *command, size_t len, unsigned caret)

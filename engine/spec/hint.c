@@ -17,57 +17,71 @@
 #define EDITS    2
 #define LIST_MAX 160
 
-/* " NAME" behind those that are there; what has no room is left out. */
-static void list_add(char *list, const char *prefix, const char *name)
-{
-	size_t len = strlen(list);
+/* Names that may have been meant. */
+struct names {
+	const char *prefix;
+	struct nearest near;
+	char list[LIST_MAX]; /* " %ax %bx" */
+};
 
-	if (len + strlen(prefix) + strlen(name) + 2 < LIST_MAX)
-		(void)snprintf(list + len, LIST_MAX - len, " %s%s", prefix, name);
+static void names_begin(struct names *names, const char *prefix, struct spec_span written)
+{
+	names->prefix = prefix;
+	names->list[0] = '\0';
+	nearest_init(&names->near, written.s, written.len, EDITS);
 }
 
-/* "did you mean PREFIXname?", or all names there are. */
-static void hint_name(struct ubp_err *err, struct nearest *near, const char *prefix,
-		      const char *known, const char *list)
+/* It stands in the list alone; what has no room is left out. */
+static void names_list(struct names *names, const char *name)
 {
-	if (near->n > 0)
-		ubp_err_hint(err, "did you mean %s%s?", prefix, near->best[0].name);
+	size_t len = strlen(names->list);
+
+	if (len + strlen(names->prefix) + strlen(name) + 2 < LIST_MAX)
+		(void)snprintf(names->list + len, LIST_MAX - len, " %s%s", names->prefix, name);
+}
+
+static void names_add(struct names *names, const char *name)
+{
+	nearest_offer(&names->near, name);
+	names_list(names, name);
+}
+
+/* "did you mean %ax?", or all there are. */
+static void names_tell(const struct names *names, const char *known, struct ubp_err *err)
+{
+	if (names->near.n > 0)
+		ubp_err_hint(err, "did you mean %s%s?", names->prefix,
+			     names->near.best[0].name);
 	else
-		ubp_err_hint(err, "%s:%s", known, list);
+		ubp_err_hint(err, "%s:%s", known, names->list);
 }
 
 void hint_register(const struct spec_parse *p, struct spec_span name)
 {
 	const struct arch_reg *reg = &p->arch->reg;
-	char list[LIST_MAX] = "";
-	struct nearest near;
+	struct names names;
 	const char *one;
 
 	if (p->env->strict || !reg->name)
 		return;
-	nearest_init(&near, name.s, name.len, EDITS);
-	for (size_t i = 0; (one = reg->name(i)) != NULL; i++) {
-		nearest_offer(&near, one);
-		list_add(list, "%", one);
-	}
-	hint_name(p->err, &near, "%", "registers are", list);
+	names_begin(&names, "%", name);
+	for (size_t i = 0; (one = reg->name(i)) != NULL; i++)
+		names_add(&names, one);
+	names_tell(&names, "registers are", p->err);
 }
 
 void hint_variable(const struct spec_parse *p, struct spec_span name)
 {
-	static const char *const names[] = { "retval", "stack", "stack0",
+	static const char *const known[] = { "retval", "stack", "stack0",
 					     "arg1",   "comm",  "duration" };
-	char list[LIST_MAX] = "";
-	struct nearest near;
+	struct names names;
 
 	if (p->env->strict)
 		return;
-	nearest_init(&near, name.s, name.len, EDITS);
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
-		nearest_offer(&near, names[i]);
-		list_add(list, "$", names[i]);
-	}
-	hint_name(p->err, &near, "$", "variables are", list);
+	names_begin(&names, "$", name);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		names_add(&names, known[i]);
+	names_tell(&names, "variables are", p->err);
 }
 
 void hint_retval(const struct spec_parse *p)
@@ -78,19 +92,16 @@ void hint_retval(const struct spec_parse *p)
 
 void hint_type(const struct spec_parse *p, struct spec_span name)
 {
-	char list[LIST_MAX] = "";
-	struct nearest near;
+	struct names names;
 	const char *one;
 
 	if (p->env->strict)
 		return;
-	nearest_init(&near, name.s, name.len, EDITS);
-	for (size_t i = 0; (one = spec_type_name(i)) != NULL; i++) {
-		nearest_offer(&near, one);
-		list_add(list, "", one);
-	}
-	list_add(list, "", "bWIDTH@OFFSET/SIZE");
-	hint_name(p->err, &near, "", "types are", list);
+	names_begin(&names, "", name);
+	for (size_t i = 0; (one = spec_type_name(i)) != NULL; i++)
+		names_add(&names, one);
+	names_list(&names, "bWIDTH@OFFSET/SIZE");
+	names_tell(&names, "types are", p->err);
 }
 
 void hint_string(const struct spec_parse *p, struct spec_span expr)
@@ -126,18 +137,13 @@ void hint_operator(struct filter_parser *p, size_t at)
 
 void hint_field(struct filter_parser *p, const char *name, size_t len)
 {
-	char list[LIST_MAX] = "";
-	struct nearest near;
+	struct names names;
 
-	nearest_init(&near, name, len, EDITS);
-	for (size_t i = 0; i < p->probe->n_args; i++) {
-		nearest_offer(&near, p->probe->args[i].name);
-		list_add(list, "", p->probe->args[i].name);
-	}
-	list_add(list, "", "comm");
-	list_add(list, "", "common_pid");
-	list_add(list, "", "cpu");
-	nearest_offer(&near, "comm");
-	nearest_offer(&near, "common_pid");
-	hint_name(p->err, &near, "", "fields are", list);
+	names_begin(&names, "", (struct spec_span){ name, len });
+	for (size_t i = 0; i < p->probe->n_args; i++)
+		names_add(&names, p->probe->args[i].name);
+	names_add(&names, "comm");
+	names_add(&names, "common_pid");
+	names_list(&names, "cpu");
+	names_tell(&names, "fields are", p->err);
 }
