@@ -30,9 +30,8 @@ all=0
 for word; do case $word in --*) ;; *) all=$((all + 1)) ;; esac; done
 so_far() { printf '%d of %d, %d:%02d' "$(cat "$tmp"/*/ends 2> /dev/null | wc -l)" $all $((SECONDS / 60)) $((SECONDS % 60)); }
 # On a terminal the last line is what was begun last.
-now=
 clear=
-if [ -t 1 ]; then now=yes clear=$'\r\e[K'; fi
+[ ! -t 1 ] || clear=$'\r\e[K'
 
 # one_test TEST DIR: for DIR/ends a word and the name, for people a line or more.
 one_test() {
@@ -45,7 +44,7 @@ one_test() {
 	*) cmd=("$path") ;;
 	esac
 	! mounts "$path" || cmd=(unshare -m "${cmd[@]}")
-	[ -z "$now" ] || printf '%s[%s] %s' "$clear" "$(so_far)" "$name"
+	[ -z "$clear" ] || printf '%s[%s] %s' "$clear" "$(so_far)" "$name"
 	rm -rf "$dir/w"; mkdir -p "$dir/w"
 	{
 		time {
