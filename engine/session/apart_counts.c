@@ -190,6 +190,7 @@ void apart_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn,
 		if (answer.failed || !where)
 			break;
 		wrong.text[sizeof(wrong.text) - 1] = '\0';
+		wrong.hint[sizeof(wrong.hint) - 1] = '\0';
 		wrong.command[sizeof(wrong.command) - 1] = '\0';
 		fn(ctx, where, &wrong);
 	}
