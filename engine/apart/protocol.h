@@ -2,8 +2,11 @@
 /* Copyright the ubp authors */
 
 /*
- * What a host and its engine say to each other. The host asks, one request at a time on each of up to two sockets, and the engine answers each. A request is an enum apart_op and what it takes;
+ * What a host and its engine say to each other. The host asks, one request at a time on each of up to three sockets, and the engine answers each. A request is an enum apart_op and what it takes;
  * an answer is a number, 0 or more or a negative errno, the error (struct ubp_err), what is to be told to the user, and what was asked for.
+ *
+ * On the third socket the engine begins: a thread has hit a probe whose handler is the host's (struct apart_hit, its registers), and stands still. The host asks what its handler
+ * wants to know or have done, and says APART_VERDICT in the end, which is not answered. Then it is the engine's turn again.
  *
  * Beside that they share some memory, which is the host's: what it may look at without asking, and the events of the last APART_PULL.
  */
@@ -35,7 +38,7 @@ enum apart_op {
 	APART_TELL_FAULTS,
 	APART_SAMPLE_NEXT, /* on */
 	APART_LATENCY,     /* ns */
-	APART_PROBES_ADD, /* form, filter, disabled, cookie, texts -> first, how many; with the folder */
+	APART_PROBES_ADD, /* form, filter, disabled, cookie, handler (APART_SET_HANDLER), may it change, texts -> first, how many; with the folder */
 	APART_PROBES_REMOVE,  /* numbers */
 	APART_SET_FILTER,     /* number, filter */
 	APART_ADD_PID,        /* pid */
@@ -58,8 +61,51 @@ enum apart_op {
 	APART_RECORD_NEXT,
 	APART_RECORD_END,
 	APART_CHANGES, /* with a socket: on that apart_is_change() is asked for from now on, and nothing else */
+	APART_SET_HANDLER,   /* number, the host's number of a handler or 0, may it change */
+	APART_HANDLER_STATS, /* number -> struct ubp_handler_stats */
+	APART_HITS, /* with a socket: hits of probes with handlers are told there, and apart_is_for_handlers() may be asked for meanwhile */
+	/* There alone, each with the registers behind it, if the handler has changed some. */
+	APART_HIT_VECTOR, /* which -> value */
+	APART_HIT_READ,   /* address, size -> bytes */
+	APART_HIT_WRITE,  /* address, bytes */
+	APART_HIT_SKIP,   /* result -> registers */
+	APART_HIT_STACK,  /* how many -> addresses */
+	APART_VERDICT, /* enum ubp_verdict, was anything changed, how many calls were refused */
 	APART_OP_N,
 };
+
+/* Of the thread that was hit. */
+static inline bool apart_is_of_hit(enum apart_op op)
+{
+	return op >= APART_HIT_VECTOR && op <= APART_VERDICT;
+}
+
+/* What a handler may ask of its session, whoever is in a call of that (ubp_live.h). */
+static inline bool apart_is_for_handlers(enum apart_op op)
+{
+	switch (op) {
+	case APART_TEXT:
+	case APART_NUMBER:
+	case APART_ARG_INDEX:
+	case APART_FOR_KERNEL:
+	case APART_EXPLAIN_TRACING:
+	case APART_ENABLE:
+	case APART_LATENCY:
+	case APART_PROBES_ADD:
+	case APART_PROBES_REMOVE:
+	case APART_SET_FILTER:
+	case APART_ADD_PID:
+	case APART_REMOVE_PID:
+	case APART_STATS:
+	case APART_PROBE_STATS:
+	case APART_HANDLER_STATS:
+	case APART_SET_HANDLER:
+	case APART_COMMAND_STATUS:
+		return true;
+	default:
+		return apart_is_of_hit(op);
+	}
+}
 
 /* May it wait for a file, or for threads of a target? */
 static inline bool apart_is_change(enum apart_op op)
@@ -144,6 +190,23 @@ struct apart_event {
 	uint32_t
 		made; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
 };
+
+/* A hit whose handler is to run; behind it, the registers of its thread. */
+struct apart_hit {
+	uint64_t handler; /* the host's number of it */
+	uint64_t cookie;  /* that the probe came with */
+	uint64_t id, addr, now_ns;
+	int32_t pid, tid;
+	uint16_t e_machine;
+	uint8_t elf_class;
+	uint8_t is_return;                   /* 0 or 1, as those that follow */
+	uint8_t may_change, is_entry, is_go; /* struct uprobe_handler */
+	uint8_t has_change;                  /* something is to be changed, if it may */
+};
+
+/* So much of memory, and so many addresses of a stack, go with one answer. */
+#define APART_READ_MAX  (1u << 20)
+#define APART_STACK_MAX (1u << 17)
 
 /* .made of what is no event: a snapshot is taken there, or so many as .weight says. */
 #define APART_SNAPSHOT UINT32_MAX

@@ -4,15 +4,25 @@
 #include "engine/hit/handle.h"
 
 #include "engine/event/clock.h"
-#include "engine/space/uprobe.h"
+#include "engine/space/space.h"
+#include "engine/trace/process.h"
 
 bool hit_handle(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t addr,
 		bool is_return)
 {
 	struct uprobe_handled *handled = &probe->stats.handled;
-	struct ubp_hit h = {
-		.hit = hit, .m = m, .probe = probe, .addr = addr, .is_return = is_return
-	};
+	struct ubp_hit h = { .arch = m->t->process->space->arch,
+			     .its = probe->at_hit.handler,
+			     .regs = m->regs,
+			     .change = m->change,
+			     .addr = addr,
+			     .now_ns = m->now_ns,
+			     .pid = m->t->process->pid,
+			     .tid = m->t->tid,
+			     .is_return = is_return,
+			     .hit = hit,
+			     .m = m,
+			     .probe = probe };
 	bool skipped = m->change && m->change->skips;
 	uint64_t begun_ns = event_clock_now(CLOCK_KIND_MONO), ns;
 	bool is_wanted = hit->opt.handle(hit->opt.ctx, &h);

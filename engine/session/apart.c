@@ -23,6 +23,7 @@
 #include "engine/base/hash.h"
 #include "engine/base/vec.h"
 #include "engine/session/apart_priv.h"
+#include "engine/session/caller.h"
 #include "engine/session/owner.h"
 
 /* Names another engine, and that sessions are apart whose options do not say. */
@@ -67,6 +68,14 @@ static int dead(struct apart *a, struct ubp_err *err)
 			"takes it out");
 }
 
+void apart_break(struct apart *a)
+{
+	struct ubp_err not_told;
+
+	(void)dead(a, &not_told);
+	(void)shutdown(a->line.socket, SHUT_RDWR);
+}
+
 static void begin_on(struct apart_request *r, struct apart_line *line, enum apart_op op)
 {
 	r->line = line;
@@ -75,26 +84,34 @@ static void begin_on(struct apart_request *r, struct apart_line *line, enum apar
 	wire_put(&line->out, op);
 }
 
-/* The line of changes is made for the first of them; its lock is held. */
-static int connect_changes(struct ubp_session *s, struct ubp_err *err)
+int apart_connect(struct ubp_session *s, struct apart_line *line, enum apart_op op,
+		  struct ubp_err *err)
 {
 	struct apart *a = s->tracing.apart;
 	struct apart_request r = { .s = s };
 	int pair[2], rc;
 
-	if (a->changes.socket >= 0)
-		return 0;
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) < 0)
-		return ubp_fail_sys(err, "a socket for changes");
-	begin_on(&r, &a->line, APART_CHANGES);
+		return ubp_fail_sys(err, "a socket for the engine");
+	begin_on(&r, &a->line, op);
 	r.fds = (struct link_fds){ { pair[1] }, 1 };
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	if (rc == 0)
-		a->changes.socket = pair[0];
+		line->socket = pair[0];
 	else
 		close(pair[0]);
 	return rc;
+}
+
+/* Which is asked by a socket of its own: what may take long, and what a handler asks, since who waits for that has the others. */
+static struct apart_line *line_of(struct ubp_session *s, enum apart_op op)
+{
+	struct apart *a = s->tracing.apart;
+
+	if (apart_is_for_handlers(op) && calls_is_handler(s))
+		return &a->hits.line;
+	return apart_is_change(op) ? &a->changes : &a->line;
 }
 
 int apart_begin(struct apart_request *r, const struct ubp_session *session, enum apart_op op,
@@ -113,8 +130,9 @@ int apart_begin(struct apart_request *r, const struct ubp_session *session, enum
 		return rc;
 	if (__atomic_load_n(&a->is_dead, __ATOMIC_ACQUIRE))
 		return dead(a, err);
-	begin_on(r, apart_is_change(op) ? &a->changes : &a->line, op);
-	rc = apart_is_change(op) ? connect_changes(s, err) : 0;
+	begin_on(r, line_of(s, op), op);
+	if (r->line == &a->changes && a->changes.socket < 0)
+		rc = apart_connect(s, r->line, APART_CHANGES, err);
 	if (rc < 0)
 		apart_end(r);
 	return rc;
@@ -197,12 +215,12 @@ int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct
 	err = err ? err : &not_told;
 	if (line->out.failed)
 		return ubp_fail(err, ENOMEM, "out of memory");
-	rc = link_send(line->socket, &line->out, &r->fds);
+	rc = link_send(line->socket, -1, &line->out, &r->fds);
 	link_close_fds(&r->fds);
 	if (rc == 0 && until && until->fd >= 0)
 		is_over = wait_until(r, until);
 	if (rc == 0)
-		rc = link_receive(line->socket, &line->in, NULL);
+		rc = link_receive(line->socket, -1, &line->in, NULL);
 	if (is_over)
 		drop_over(a);
 	if (rc < 0)
@@ -231,7 +249,7 @@ void apart_end(struct apart_request *r)
 
 /* --- texts -------------------------------------------------------------------------------- */
 
-const char *apart_keep_text(struct apart *a, const char *text)
+static const char *keep_text(struct apart *a, const char *text)
 {
 	char *copy;
 
@@ -247,7 +265,17 @@ const char *apart_keep_text(struct apart *a, const char *text)
 	return copy;
 }
 
-const char *apart_remember(struct apart *a, uint64_t key, const char *text)
+const char *apart_keep_text(struct apart *a, const char *text)
+{
+	const char *kept;
+
+	pthread_mutex_lock(&a->texts_lock);
+	kept = keep_text(a, text);
+	pthread_mutex_unlock(&a->texts_lock);
+	return kept;
+}
+
+static const char *remember(struct apart *a, uint64_t key, const char *text)
 {
 	char *old = map_get(&a->texts, key), *copy;
 
@@ -263,11 +291,23 @@ const char *apart_remember(struct apart *a, uint64_t key, const char *text)
 	return copy;
 }
 
+const char *apart_remember(struct apart *a, uint64_t key, const char *text)
+{
+	const char *kept;
+
+	pthread_mutex_lock(&a->texts_lock);
+	kept = remember(a, key, text);
+	pthread_mutex_unlock(&a->texts_lock);
+	return kept;
+}
+
 void apart_forget_texts(struct apart *a, const size_t *numbers, size_t n)
 {
+	pthread_mutex_lock(&a->texts_lock);
 	for (size_t i = 0; i < n; i++)
 		for (unsigned what = 0; what < APART_TEXT_N; what++)
 			free(map_remove(&a->texts, (uint64_t)what << 32 | numbers[i]));
+	pthread_mutex_unlock(&a->texts_lock);
 }
 
 static void free_texts(struct apart *a)
@@ -376,10 +416,12 @@ int apart_new(struct ubp_session *s, struct ubp_err *err)
 	if (!a)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	s->tracing.apart = a;
-	a->line.socket = a->changes.socket = a->bell = a->over = -1;
+	a->line.socket = a->changes.socket = a->hits.line.socket = a->bell = a->over = -1;
 	pthread_mutex_init(&a->line.lock, NULL);
 	pthread_mutex_init(&a->changes.lock, NULL);
+	pthread_mutex_init(&a->hits.line.lock, NULL);
 	pthread_mutex_init(&a->probes_lock, NULL);
+	pthread_mutex_init(&a->texts_lock, NULL);
 	s->tracing.was_there = true;
 	s->until.fd = -1;
 	s->tracing.owner = getpid();
@@ -399,12 +441,14 @@ static void ask_to_free(struct ubp_session *s)
 void apart_free(struct ubp_session *s)
 {
 	struct apart *a = s->tracing.apart;
-	const int fds[] = { a->line.socket, a->changes.socket, a->bell, a->over,
-			    s->out.poll_fd };
+	const int fds[] = { a->line.socket, a->changes.socket, a->hits.line.socket,
+			    a->bell,        a->over,           s->out.poll_fd };
 	bool is_other = owner_is_other(s);
 
-	if (!is_other)
+	if (!is_other) {
 		ask_to_free(s);
+		apart_hits_end(s);
+	}
 	for (size_t i = 0; i < sizeof(fds) / sizeof(*fds); i++)
 		if (fds[i] >= 0)
 			close(fds[i]);
@@ -414,6 +458,9 @@ void apart_free(struct ubp_session *s)
 	wire_free(&a->line.in);
 	wire_free(&a->changes.out);
 	wire_free(&a->changes.in);
+	wire_free(&a->hits.line.out);
+	wire_free(&a->hits.line.in);
+	free(a->hits.handlers);
 	apart_probes_free(a);
 	apart_counts_free(a);
 	free_texts(a);

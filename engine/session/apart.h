@@ -14,6 +14,7 @@
 #include <stdint.h>
 
 #include "engine/apart/protocol.h"
+#include "engine/ubp_handler.h"
 #include "engine/ubp_live.h"
 #include "engine/ubp_stats.h"
 
@@ -62,6 +63,11 @@ void apart_stats(const struct ubp_session *s, struct ubp_stats *ret_stats);
 void apart_probe_stats(const struct ubp_session *s, size_t i,
 		       struct ubp_probe_stats *ret_stats);
 uint64_t apart_untold(const struct ubp_session *s);
+
+int apart_set_handler(struct ubp_session *s, size_t number, ubp_handler_fn *handler,
+		      bool may_change, struct ubp_err *err);
+int apart_handler_stats(const struct ubp_session *s, size_t number,
+			struct ubp_handler_stats *ret_stats);
 
 /* apart_events.c: one look, as ubp_dispatch() says; calls_dispatch_begin() was called. */
 int apart_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, bool *ret_is_ended,

@@ -14,6 +14,7 @@
 #include "engine/session/apart_priv.h"
 #include "engine/session/calls.h"
 #include "engine/session/numbers.h"
+#include "engine/session/owner.h"
 
 /* --- questions ---------------------------------------------------------------------------- */
 
@@ -41,26 +42,25 @@ const char *apart_text(const struct ubp_session *s, enum apart_text what, size_t
 
 	if (i > UINT32_MAX || apart_begin(&r, s, APART_TEXT, NULL) < 0)
 		return NULL;
-	wire_put(&a->line.out, what);
-	wire_put(&a->line.out, i);
+	wire_put(&r.line->out, what);
+	wire_put(&r.line->out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0)
-		text = apart_remember(a, (uint64_t)what << 32 | i, wire_get_text(&a->line.in));
+		text = apart_remember(a, (uint64_t)what << 32 | i, wire_get_text(&r.line->in));
 	apart_end(&r);
 	return text;
 }
 
 uint64_t apart_number(const struct ubp_session *s, enum apart_number what, size_t i)
 {
-	struct apart *a = s->tracing.apart;
 	struct apart_request r;
 	uint64_t n = 0;
 
 	if (apart_begin(&r, s, APART_NUMBER, NULL) < 0)
 		return what == APART_NEXT ? SIZE_MAX : 0;
-	wire_put(&a->line.out, what);
-	wire_put(&a->line.out, i);
+	wire_put(&r.line->out, what);
+	wire_put(&r.line->out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0)
-		n = wire_get(&a->line.in);
+		n = wire_get(&r.line->in);
 	else if (what == APART_NEXT)
 		n = SIZE_MAX;
 	apart_end(&r);
@@ -77,8 +77,8 @@ int apart_arg_index(const struct ubp_session *s, size_t i, const char *name)
 	rc = apart_begin(&r, s, APART_ARG_INDEX, NULL);
 	if (rc < 0)
 		return rc;
-	wire_put(&s->tracing.apart->line.out, i);
-	wire_put_text(&s->tracing.apart->line.out, name);
+	wire_put(&r.line->out, i);
+	wire_put_text(&r.line->out, name);
 	rc = (int)apart_ask(&r, NULL, NULL);
 	apart_end(&r);
 	return rc;
@@ -93,11 +93,11 @@ const char *apart_definition(const struct ubp_session *s, size_t i, const char *
 	*ret_why = NULL;
 	if (i > UINT32_MAX || apart_begin(&r, s, APART_FOR_KERNEL, NULL) < 0)
 		return NULL;
-	wire_put(&a->line.out, i);
+	wire_put(&r.line->out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
 		text = apart_remember(a, (uint64_t)APART_TEXT_N << 32 | i,
-				      wire_get_text(&a->line.in));
-		*ret_why = apart_keep_text(a, wire_get_text(&a->line.in));
+				      wire_get_text(&r.line->in));
+		*ret_why = apart_keep_text(a, wire_get_text(&r.line->in));
 	}
 	apart_end(&r);
 	return text;
@@ -113,8 +113,8 @@ const char *apart_explain_tracing(const struct ubp_session *s, const char **ret_
 	if (apart_begin(&r, s, APART_EXPLAIN_TRACING, NULL) < 0)
 		return NULL;
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		text = apart_keep_text(a, wire_get_text(&a->line.in));
-		*ret_perhaps = apart_keep_text(a, wire_get_text(&a->line.in));
+		text = apart_keep_text(a, wire_get_text(&r.line->in));
+		*ret_perhaps = apart_keep_text(a, wire_get_text(&r.line->in));
 	}
 	apart_end(&r);
 	return text;
@@ -129,9 +129,9 @@ void apart_stats(const struct ubp_session *s, struct ubp_stats *ret_stats)
 	if (apart_begin(&r, s, APART_STATS, NULL) < 0)
 		return;
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		wire_get_struct(&a->line.in, ret_stats, sizeof(*ret_stats));
-		ret_stats->why_traced = apart_keep_text(a, wire_get_text(&a->line.in));
-		ret_stats->finder = apart_keep_text(a, wire_get_text(&a->line.in));
+		wire_get_struct(&r.line->in, ret_stats, sizeof(*ret_stats));
+		ret_stats->why_traced = apart_keep_text(a, wire_get_text(&r.line->in));
+		ret_stats->finder = apart_keep_text(a, wire_get_text(&r.line->in));
 	}
 	apart_end(&r);
 }
@@ -144,11 +144,11 @@ void apart_probe_stats(const struct ubp_session *s, size_t i, struct ubp_probe_s
 	*ret_stats = (struct ubp_probe_stats){ 0 };
 	if (apart_begin(&r, s, APART_PROBE_STATS, NULL) < 0)
 		return;
-	wire_put(&a->line.out, i);
+	wire_put(&r.line->out, i);
 	if (apart_ask(&r, NULL, NULL) >= 0) {
-		wire_get_struct(&a->line.in, ret_stats, sizeof(*ret_stats));
-		ret_stats->why_unanswered = apart_keep_text(a, wire_get_text(&a->line.in));
-		ret_stats->no_jump = apart_keep_text(a, wire_get_text(&a->line.in));
+		wire_get_struct(&r.line->in, ret_stats, sizeof(*ret_stats));
+		ret_stats->why_unanswered = apart_keep_text(a, wire_get_text(&r.line->in));
+		ret_stats->no_jump = apart_keep_text(a, wire_get_text(&r.line->in));
 	}
 	apart_end(&r);
 }
@@ -195,7 +195,7 @@ bool apart_command_status(const struct ubp_session *s, int *ret_status)
 		return false;
 	if (apart_ask(&r, NULL, NULL) > 0) {
 		has_ended = true;
-		*ret_status = (int)wire_get(&s->tracing.apart->line.in);
+		*ret_status = (int)wire_get(&r.line->in);
 	}
 	apart_end(&r);
 	return has_ended;
@@ -212,12 +212,12 @@ int apart_add(struct ubp_session *s, enum ubp_form form, const char *text, size_
 	if (rc < 0)
 		return rc;
 	apart_add_folder(&r);
-	wire_put(&s->tracing.apart->line.out, form);
+	wire_put(&r.line->out, form);
 	if (form == UBP_FORM_EVENTS)
-		wire_put_bytes(&s->tracing.apart->line.out, text, len);
+		wire_put_bytes(&r.line->out, text, len);
 	else
-		wire_put_text(&s->tracing.apart->line.out, text);
-	wire_put_text(&s->tracing.apart->line.out, filter);
+		wire_put_text(&r.line->out, text);
+	wire_put_text(&r.line->out, filter);
 	rc = (int)apart_ask(&r, s->opt.until, err);
 	apart_end(&r);
 	return rc;
@@ -239,9 +239,9 @@ int apart_run_command(struct ubp_session *s, char *const argv[], struct ubp_err 
 	}
 	apart_add_folder(&r);
 	pthread_sigmask(SIG_SETMASK, NULL, &mask);
-	wire_put_texts(&s->tracing.apart->line.out, (const char *const *)argv);
-	wire_put_texts(&s->tracing.apart->line.out, (const char *const *)environ);
-	wire_put_bytes(&s->tracing.apart->line.out, &mask, sizeof(mask));
+	wire_put_texts(&r.line->out, (const char *const *)argv);
+	wire_put_texts(&r.line->out, (const char *const *)environ);
+	wire_put_bytes(&r.line->out, &mask, sizeof(mask));
 	rc = (int)apart_ask(&r, NULL, err);
 	apart_end(&r);
 	return rc;
@@ -265,6 +265,9 @@ int apart_start(struct ubp_session *s, const struct ubp_until *until, struct ubp
 void apart_stop(struct ubp_session *s)
 {
 	(void)ask_numbers(s, APART_STOP, NULL, 0, NULL);
+	/* Of an engine that has ended one may still run. */
+	if (!owner_is_other(s))
+		calls_await_handler(s);
 }
 
 void apart_tell_processes(struct ubp_session *s)
@@ -321,8 +324,11 @@ int apart_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 	struct apart *a = s->tracing.apart;
 	struct apart_request r;
 	size_t first, n_new;
-	int rc = apart_begin(&r, s, APART_PROBES_ADD, err);
+	uint64_t handler;
+	int rc = apart_handler_number(s, opt->handler, &handler, err);
 
+	if (rc == 0)
+		rc = apart_begin(&r, s, APART_PROBES_ADD, err);
 	if (rc < 0)
 		return rc;
 	apart_add_folder(&r);
@@ -330,6 +336,8 @@ int apart_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 	wire_put_text(&r.line->out, opt->filter);
 	wire_put(&r.line->out, opt->disabled);
 	wire_put(&r.line->out, (uintptr_t)opt->cookie);
+	wire_put(&r.line->out, handler);
+	wire_put(&r.line->out, opt->may_change);
 	wire_put(&r.line->out, n);
 	for (size_t i = 0; i < n; i++)
 		wire_put_text(&r.line->out, texts[i]);
@@ -375,9 +383,7 @@ int apart_probes_remove(struct ubp_session *s, const size_t *numbers, size_t n,
 	rc = (int)apart_ask(&r, NULL, err);
 	if (rc == 0 || rc == -ETIMEDOUT) {
 		silence(a, numbers, n);
-		pthread_mutex_lock(&a->line.lock);
 		apart_forget_texts(a, numbers, n);
-		pthread_mutex_unlock(&a->line.lock);
 	}
 	apart_end(&r);
 	if ((rc == 0 || rc == -ETIMEDOUT) && !calls_is_inside(s))

@@ -105,9 +105,7 @@ const char *apart_trigger_state(struct ubp_session *s, const char *event)
 	size_t len;
 	char *state = ask_text(s, APART_TRIGGER_STATE, event, &len);
 
-	pthread_mutex_lock(&a->line.lock);
 	kept = apart_keep_text(a, state);
-	pthread_mutex_unlock(&a->line.lock);
 	free(state);
 	return kept;
 }

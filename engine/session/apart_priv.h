@@ -14,6 +14,7 @@
 #include "engine/session/apart.h"
 #include "engine/session/maker.h"
 #include "engine/session/state.h"
+#include "engine/ubp_handler.h"
 #include "engine/ubp_heap.h"
 #include "engine/ubp_trigger.h"
 
@@ -44,9 +45,20 @@ struct apart_line {
 	struct wire out, in;
 };
 
+/* Handlers: apart_hits.c. */
+struct apart_hits {
+	struct apart_line
+		line; /* hits, and what their handlers ask for; made for the first handler */
+	pthread_t thread; /* who runs them, if there is a line */
+	ubp_handler_fn **
+		handlers; /* the engine knows them by their place here, + 1; under .probes_lock */
+	size_t n, cap;
+};
+
 struct apart {
 	struct apart_line line;
 	struct apart_line changes; /* what may take long while events are asked for */
+	struct apart_hits hits;
 	int bell, over; /* the engine has something; what takes long is to be given up */
 	struct apart_state *state;
 	unsigned char *events;
@@ -60,8 +72,9 @@ struct apart {
 	size_t n_made, cap_made;
 	struct apart_counts counts;
 	uint64_t n_untold; /* atomic */
-	struct map texts;  /* that were returned, by what was asked for; under .line.lock */
-	char **kept;       /* texts that last as long as the session; under .line.lock */
+	pthread_mutex_t texts_lock; /* of what follows; held for moments */
+	struct map texts;           /* that were returned, by what was asked for */
+	char **kept;                /* texts that last as long as the session */
 	size_t n_kept, cap_kept;
 	struct map names; /* json_t of an address, by frame_key(); the dispatching thread's */
 	struct sink_resolver resolver;
@@ -87,7 +100,7 @@ void apart_add_folder(struct apart_request *r);
 int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct ubp_err *err);
 void apart_end(struct apart_request *r);
 
-/* Under apart->line.lock. NULL stays NULL; also where memory is short. */
+/* NULL stays NULL; also where memory is short. */
 const char *apart_keep_text(struct apart *a, const char *text);
 const char *apart_remember(struct apart *a, uint64_t key, const char *text);
 /* Those of probes that were removed are free. */
@@ -100,5 +113,16 @@ struct apart_probe *apart_probe_place(struct apart *a, size_t number);
 void apart_probes_free(struct apart *a);
 /* apart_counts.c */
 void apart_counts_free(struct apart *a);
+
+/* The lock of @line is held, which is not connected: it is from now on, by @op. */
+int apart_connect(struct ubp_session *s, struct apart_line *line, enum apart_op op,
+		  struct ubp_err *err);
+/* No answer comes any more: the session has failed, and whoever waits for the engine is told. */
+void apart_break(struct apart *a);
+/* apart_hits.c: the number of @handler for the engine, which can run it from now on; 0 of NULL. */
+int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_t *ret_number,
+			 struct ubp_err *err);
+/* The engine has ended, or ends no more than this: no handler runs, nor will one. */
+void apart_hits_end(struct ubp_session *s);
 
 #endif

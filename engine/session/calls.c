@@ -44,25 +44,6 @@ void calls_fini(struct ubp_session *s)
 
 /* --- ubp_dispatch() -------------------------------------------------------------------- */
 
-static bool is_callback(const struct ubp_session *s)
-{
-	return __atomic_load_n(&s->out.calls.is_dispatching, __ATOMIC_ACQUIRE) &&
-	       pthread_equal(__atomic_load_n(&s->out.calls.dispatcher, __ATOMIC_RELAXED),
-			     pthread_self());
-}
-
-bool calls_is_handler(const struct ubp_session *s)
-{
-	return __atomic_load_n(&s->out.calls.handling, __ATOMIC_ACQUIRE) &&
-	       pthread_equal(__atomic_load_n(&s->out.calls.handler, __ATOMIC_RELAXED),
-			     pthread_self());
-}
-
-bool calls_is_inside(const struct ubp_session *s)
-{
-	return is_callback(s) || calls_is_handler(s);
-}
-
 int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err)
 {
 	int rc = owner_check(s, err);
@@ -71,7 +52,7 @@ int calls_dispatch_begin(struct ubp_session *s, struct ubp_err *err)
 		return rc;
 	if (calls_is_handler(s))
 		return ubp_fail(err, EDEADLK, "a thread stands still: this is a handler");
-	if (is_callback(s))
+	if (calls_is_callback(s))
 		return ubp_fail(err, EDEADLK,
 				"events are being handed out: this is a callback");
 	pthread_mutex_lock(&s->out.calls.consume);
@@ -132,13 +113,18 @@ static bool is_one_of(const unsigned *now, const size_t *ids, size_t n)
 	return false;
 }
 
+void calls_handler_enter(struct ubp_session *s, size_t id)
+{
+	__atomic_store_n(&s->out.calls.handler, pthread_self(), __ATOMIC_RELAXED);
+	__atomic_store_n(&s->out.calls.handling, (unsigned)id + 1, __ATOMIC_SEQ_CST);
+}
+
 bool calls_handler_begin(struct ubp_session *s, unsigned number)
 {
 	const struct session_number *entry = numbers_at(s, number);
 
 	/* In this order, as for an event. */
-	__atomic_store_n(&s->out.calls.handler, pthread_self(), __ATOMIC_RELAXED);
-	__atomic_store_n(&s->out.calls.handling, entry->id + 1, __ATOMIC_SEQ_CST);
+	calls_handler_enter(s, entry->id);
 	if (!is_silent(entry))
 		return true;
 	calls_handler_end(s);
@@ -156,6 +142,16 @@ void calls_await_events(struct ubp_session *s, const size_t *ids, size_t n)
 	__atomic_add_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
 	while (is_one_of(&s->out.calls.now, ids, n) ||
 	       is_one_of(&s->out.calls.handling, ids, n))
+		pthread_cond_wait(&s->out.calls.news, &s->out.calls.news_lock);
+	__atomic_sub_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
+	pthread_mutex_unlock(&s->out.calls.news_lock);
+}
+
+void calls_await_handler(struct ubp_session *s)
+{
+	pthread_mutex_lock(&s->out.calls.news_lock);
+	__atomic_add_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
+	while (__atomic_load_n(&s->out.calls.handling, __ATOMIC_SEQ_CST))
 		pthread_cond_wait(&s->out.calls.news, &s->out.calls.news_lock);
 	__atomic_sub_fetch(&s->out.calls.n_waiting, 1, __ATOMIC_SEQ_CST);
 	pthread_mutex_unlock(&s->out.calls.news_lock);

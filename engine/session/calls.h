@@ -13,6 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "engine/session/caller.h"
+
 struct event_record;
 struct mailbox_answer;
 struct ubp_err;
@@ -27,10 +29,10 @@ void calls_dispatch_end(struct ubp_session *s);
 /* Around each handler. False: its probe was removed meanwhile, so it must not run. */
 bool calls_handler_begin(struct ubp_session *s, unsigned number);
 void calls_handler_end(struct ubp_session *s);
-/* Is the caller in a handler? */
-bool calls_is_handler(const struct ubp_session *s);
-/* Is the caller in a handler, or in a callback of ubp_dispatch()? */
-bool calls_is_inside(const struct ubp_session *s);
+/* The same where the engine is apart: the probe with this id; who calls it looks then whether the handler may run, and ends this in any case. */
+void calls_handler_enter(struct ubp_session *s, size_t id);
+/* Until none runs; not in one. */
+void calls_await_handler(struct ubp_session *s);
 
 /* Around each event that is handed out. False: its probe was removed meanwhile, so it is not, and is counted. */
 bool calls_event_begin(struct ubp_session *s, const struct event_record *record);

@@ -11,9 +11,21 @@
 #include "engine/define/definitions.h"
 #include "engine/hit/handle.h"
 #include "engine/session/calls.h"
+#include "engine/session/hit_reach.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
 #include "engine/session/numbers.h"
+#include "engine/session/serve_hits.h"
+
+static enum ubp_verdict run(struct ubp_session *s, const struct session_number *first,
+			    struct ubp_hit *hit)
+{
+	struct served_hits *hits = __atomic_load_n(&s->tracing.hits, __ATOMIC_ACQUIRE);
+	void *cookie = __atomic_load_n(&first->cookie, __ATOMIC_RELAXED);
+
+	return hits ? serve_hit(hits, (uintptr_t)first->handler, cookie, hit)
+		    : first->handler(cookie, hit);
+}
 
 bool handler_run(void *session, struct ubp_hit *hit)
 {
@@ -27,8 +39,8 @@ bool handler_run(void *session, struct ubp_hit *hit)
 		return true;
 	if (calls_handler_begin(s, number)) {
 		hit->id = entry->id;
-		verdict =
-			first->handler(__atomic_load_n(&first->cookie, __ATOMIC_RELAXED), hit);
+		hit->reach = &hit_reach_here;
+		verdict = run(s, first, hit);
 		calls_handler_end(s);
 	}
 	return verdict != UBP_HIT_DROP;
@@ -42,7 +54,7 @@ int ubp_probe_set_handler(struct ubp_session *s, size_t number, ubp_handler_fn *
 
 	ubp_err_reset(err);
 	if (s->tracing.apart)
-		return apart_refuse("handlers", err);
+		return apart_set_handler(s, number, handler, may_change, err);
 	if (s->tracing.was_there)
 		return ubp_fail(err, EBUSY,
 				"the session has started: a handler comes with the probe that "
@@ -75,21 +87,12 @@ static void add_chain(const struct ubp_session *s, const struct session_number *
 	}
 }
 
-int ubp_probe_handler_stats(const struct ubp_session *session, size_t number,
-			    struct ubp_handler_stats *ret_stats)
+static int handler_stats(struct ubp_session *s, size_t number, struct ubp_handler_stats *stats)
 {
-	struct ubp_session *s = (struct ubp_session *)session;
-	struct ubp_handler_stats stats = { .size = ret_stats->size };
 	const struct session_number *first;
 	struct uprobe_handled sum = { 0 };
 	bool is_there;
 
-	/* What the first version of the structure ends with. */
-	if (ret_stats->size <
-	    offsetof(struct ubp_handler_stats, longest_ns) + sizeof(stats.longest_ns))
-		return -EINVAL;
-	if (s->tracing.apart)
-		return -ENOTSUP;
 	pthread_mutex_lock(&s->numbers.lock);
 	first = numbers_known(s, number);
 	is_there = first || number < definitions_n(s->defined);
@@ -98,13 +101,32 @@ int ubp_probe_handler_stats(const struct ubp_session *session, size_t number,
 	pthread_mutex_unlock(&s->numbers.lock);
 	if (!is_there)
 		return -ENOENT;
-	stats.handled = sum.n;
-	stats.dropped = sum.dropped;
-	stats.changed = sum.changed;
-	stats.skipped = sum.skipped;
-	stats.refused = sum.refused;
-	stats.total_ns = sum.total_ns;
-	stats.longest_ns = sum.longest_ns;
+	stats->handled = sum.n;
+	stats->dropped = sum.dropped;
+	stats->changed = sum.changed;
+	stats->skipped = sum.skipped;
+	stats->refused = sum.refused;
+	stats->total_ns = sum.total_ns;
+	stats->longest_ns = sum.longest_ns;
+	return 0;
+}
+
+int ubp_probe_handler_stats(const struct ubp_session *session, size_t number,
+			    struct ubp_handler_stats *ret_stats)
+{
+	struct ubp_session *s = (struct ubp_session *)session;
+	struct ubp_handler_stats stats = { .size = ret_stats->size };
+	int rc;
+
+	/* What the first version of the structure ends with. */
+	if (ret_stats->size <
+	    offsetof(struct ubp_handler_stats, longest_ns) + sizeof(stats.longest_ns))
+		return -EINVAL;
+	rc = s->tracing.apart ? apart_handler_stats(s, number, &stats)
+			      : handler_stats(s, number, &stats);
+	if (rc < 0)
+		return rc;
+	stats.size = ret_stats->size;
 	/* A later version's has more. */
 	memset(ret_stats, 0, ret_stats->size);
 	memcpy(ret_stats, &stats, sizeof(stats));

@@ -17,6 +17,9 @@ struct object_symbol;
 int session_check_pages(struct ubp_err *err);
 /* Can it still be changed, and be started? -EBUSY: no. */
 int session_check_new(const struct ubp_session *s, struct ubp_err *err);
+/* ubp_start_until(): what is done before the tracing thread is there, and the rest. Paths are of the folder that this process is in for the first alone. */
+int session_prepare(struct ubp_session *s, struct ubp_err *err);
+int session_begin(struct ubp_session *s, const struct ubp_until *until, struct ubp_err *err);
 
 /* rings.c: without rings these do nothing. */
 int rings_init(struct ubp_session *s, struct ubp_err *err);

@@ -41,7 +41,22 @@ struct live_new {
 	void *cookie;
 	ubp_handler_fn *handler;   /* or NULL */
 	struct uprobe_handler its; /* what they are to know of it */
+	const struct live_folder *folder; /* or NULL */
 };
+
+/* Paths are relative to the folder that this process is in between these; nobody waits for the tracing thread meanwhile. */
+struct live_folder {
+	void (*take)(void *ctx);
+	void (*give)(void *ctx);
+	void *ctx;
+};
+
+struct ubp_probe_options;
+
+/* ubp_probes_add(); @folder may be NULL. */
+int live_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
+		    const struct ubp_probe_options *opt, const struct live_folder *folder,
+		    size_t *ret_first, size_t *ret_n, struct ubp_err *err);
 
 /* What was defined, and has none, gets its numbers: before the tracing thread is there. 0 or -ENOMEM. */
 int live_begin(struct ubp_session *s);

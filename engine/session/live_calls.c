@@ -105,7 +105,11 @@ static int send_new(struct ubp_session *s, const struct live_new *what, unsigned
 
 	do {
 		pthread_mutex_lock(&s->out.calls.change);
+		if (what->folder)
+			what->folder->take(what->folder->ctx);
 		rc = live_add(s, what, ret_first, ret_n, ret_ticket, err);
+		if (what->folder)
+			what->folder->give(what->folder->ctx);
 		pthread_mutex_unlock(&s->out.calls.change);
 	} while (wait_for_turn(s, rc));
 	return rc;
@@ -125,9 +129,9 @@ static int take_back(struct ubp_session *s, unsigned first, unsigned n, struct u
 	return -err->code;
 }
 
-int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
-		   const struct ubp_probe_options *opt, size_t *ret_first, size_t *ret_n,
-		   struct ubp_err *err)
+int live_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
+		    const struct ubp_probe_options *opt, const struct live_folder *folder,
+		    size_t *ret_first, size_t *ret_n, struct ubp_err *err)
 {
 	struct ubp_probe_options o;
 	struct live_new what;
@@ -147,13 +151,13 @@ int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 				  .is_off = o.disabled,
 				  .cookie = o.cookie,
 				  .handler = o.handler,
+				  .folder = folder,
 				  .its = handler_facts(o.handler, o.may_change) };
 	rc = o.may_change && !o.handler
 		     ? ubp_fail(err, EINVAL, ".may_change is for a handler, and there is none")
 		     : check_new(&what, o.form, err);
 	if (rc == 0 && s->tracing.apart)
-		return o.handler ? apart_refuse("handlers", err)
-				 : apart_probes_add(s, texts, n, &o, ret_first, ret_n, err);
+		return apart_probes_add(s, texts, n, &o, ret_first, ret_n, err);
 	if (rc == 0)
 		rc = send_new(s, &what, &first, &n_new, &ticket, err);
 	if (rc < 0)
@@ -166,6 +170,13 @@ int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
 	if (rc > 0 && s->opt.n_pids)
 		return take_back(s, first, n_new, err);
 	return rc < 0 ? rc : 0;
+}
+
+int ubp_probes_add(struct ubp_session *s, const char *const *texts, size_t n,
+		   const struct ubp_probe_options *opt, size_t *ret_first, size_t *ret_n,
+		   struct ubp_err *err)
+{
+	return live_probes_add(s, texts, n, opt, NULL, ret_first, ret_n, err);
 }
 
 /* --- removing, filtering ---------------------------------------------------------------------- */

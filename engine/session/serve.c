@@ -27,6 +27,13 @@ void serve_take_folder(struct served *v, unsigned i)
 		(void)!fchdir(v->fds.fd[i]);
 }
 
+void serve_give_folder(struct served *v)
+{
+	if (v->has_folder)
+		pthread_mutex_unlock(&v->shared->folder);
+	v->has_folder = false;
+}
+
 void serve_set_state(struct served *v)
 {
 	struct ubp_session *s = v->session;
@@ -175,9 +182,15 @@ static void put_head(struct wire *out, int64_t n, const struct ubp_err *err)
 	wire_put_text(out, err->has_caret ? err->command : NULL);
 }
 
-/* Who answers next tells it. */
-static void put_told(struct wire *out, struct served_shared *shared)
+/* Who answers next tells it, but not in a handler. */
+static void put_told(struct wire *out, const struct served *v)
 {
+	struct served_shared *shared = v->shared;
+
+	if (v->line == SERVE_HITS) {
+		wire_put(out, 0);
+		return;
+	}
 	pthread_mutex_lock(&shared->lock);
 	wire_put(out, shared->n_told);
 	for (; shared->n_told; shared->n_told--) {
@@ -194,9 +207,9 @@ static int send_answer(struct served *v, int64_t n, const struct ubp_err *err)
 	int rc;
 
 	put_head(&out, n, err);
-	put_told(&out, v->shared);
+	put_told(&out, v);
 	wire_append(&out, &v->answer);
-	rc = link_send(v->socket, &out, NULL);
+	rc = link_send(v->socket, v->host, &out, NULL);
 	wire_free(&out);
 	return rc;
 }
@@ -214,13 +227,21 @@ static void end_changes(struct served *v)
 	v->changes = NULL;
 }
 
+/* By whose socket may it be asked for? */
+static bool is_for(enum serve_line line, enum apart_op op)
+{
+	if (line == SERVE_MAIN)
+		return !apart_is_of_hit(op);
+	return line == SERVE_CHANGES ? apart_is_change(op) : apart_is_for_handlers(op);
+}
+
 static int64_t answer(struct served *v, struct ubp_err *err)
 {
 	uint64_t op = wire_get(&v->in);
 	serve_fn *fn = serve_call(op);
 
 	ubp_err_reset(err);
-	if (v->is_for_changes && !apart_is_change((enum apart_op)op))
+	if (!is_for(v->line, (enum apart_op)op))
 		fn = NULL;
 	else if (!v->session && op == APART_OPEN) {
 		v->opened = v->in;
@@ -238,22 +259,23 @@ static int64_t answer(struct served *v, struct ubp_err *err)
 	return fn(v, err);
 }
 
-static int serve_request(struct served *v)
+int serve_request(struct served *v)
 {
 	struct ubp_err err;
 	int64_t n;
-	int rc = link_receive(v->socket, &v->in, &v->fds);
+	int rc = link_receive(v->socket, v->host, &v->in, &v->fds);
 
 	if (rc < 0)
 		return rc;
 	wire_reset(&v->answer);
 	n = answer(v, &err);
 	link_close_fds(&v->fds);
-	if (v->has_folder)
-		pthread_mutex_unlock(&v->shared->folder);
-	v->has_folder = false;
-	if (!v->is_for_changes)
+	serve_give_folder(v);
+	if (v->line == SERVE_MAIN)
 		serve_set_state(v);
+	/* A verdict is not answered. */
+	if (v->line == SERVE_HITS && (v->has_ended || n == -EPROTO))
+		return v->has_ended ? 0 : -EPROTO;
 	return send_answer(v, n, &err);
 }
 
@@ -288,7 +310,8 @@ int64_t serve_changes(struct served *v, struct ubp_err *err)
 				    .session = v->session,
 				    .state = v->state,
 				    .shared = v->shared,
-				    .is_for_changes = true };
+				    .host = v->host,
+				    .line = SERVE_CHANGES };
 	rc = pthread_create(&changes->thread, NULL, answer_changes, changes);
 	if (rc != 0) {
 		free_changes(changes);
@@ -348,8 +371,10 @@ int session_serve(int socket)
 			    .shared = &shared };
 	int rc = serve_until_end(&v);
 
+	serve_hits_break(&v);
 	end_changes(&v);
 	ubp_session_free(v.session);
+	serve_hits_free(&v);
 	serve_events_free(&v);
 	if (v.state)
 		munmap(v.state, APART_SHARED_BYTES);

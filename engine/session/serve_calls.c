@@ -10,6 +10,8 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/session/inside.h"
+#include "engine/session/live.h"
 #include "engine/session/serve_priv.h"
 #include "engine/session/state.h"
 #include "engine/ubp_event.h"
@@ -107,8 +109,14 @@ static int64_t serve_start(struct served *v, struct ubp_err *err)
 {
 	int rc;
 
+	/* Handlers may run before it has begun, and may want one. */
 	serve_take_folder(v, 0);
-	rc = ubp_start_until(v->session, &v->until, err);
+	rc = session_prepare(v->session, err);
+	serve_give_folder(v);
+	if (rc == 0) {
+		v->session->command.inherited.folder = v->fds.n ? v->fds.fd[0] : 0;
+		rc = session_begin(v->session, &v->until, err);
+	}
 	give_up_descriptors();
 	return rc;
 }
@@ -122,7 +130,7 @@ static int64_t serve_stop(struct served *v, struct ubp_err *err)
 
 /* --- what was defined ------------------------------------------------------------------------ */
 
-static const char *text_of(struct ubp_session *s, uint64_t what, size_t i)
+static const char *text_of(struct ubp_session *s, enum serve_line line, uint64_t what, size_t i)
 {
 	switch ((enum apart_text)what) {
 	case APART_LISTING:
@@ -141,10 +149,13 @@ static const char *text_of(struct ubp_session *s, uint64_t what, size_t i)
 		return ubp_probe_sample(s, i);
 	case APART_FILTER:
 		return ubp_probe_filter(s, i);
+	/* Those of one thread alone. */
 	case APART_TRIGGER_EXPLAIN:
-		return i < ubp_n_probes(s) ? ubp_trigger_explain(s, i) : NULL;
+		return line == SERVE_MAIN && i < ubp_n_probes(s) ? ubp_trigger_explain(s, i)
+								 : NULL;
 	case APART_TALLY_EXPLAIN:
-		return i < ubp_n_probes(s) ? ubp_tally_explain(s, i) : NULL;
+		return line == SERVE_MAIN && i < ubp_n_probes(s) ? ubp_tally_explain(s, i)
+								 : NULL;
 	case APART_TEXT_N:
 		break;
 	}
@@ -156,7 +167,7 @@ static int64_t serve_text(struct served *v, struct ubp_err *err)
 	uint64_t what = wire_get(&v->in), i = wire_get(&v->in);
 
 	(void)err;
-	wire_put_text(&v->answer, text_of(v->session, what, i));
+	wire_put_text(&v->answer, text_of(v->session, v->line, what, i));
 	return 0;
 }
 
@@ -272,8 +283,20 @@ static int64_t serve_latency(struct served *v, struct ubp_err *err)
 	return 0;
 }
 
+static void take_folder(void *ctx)
+{
+	serve_take_folder(ctx, 0);
+}
+
+static void give_folder(void *ctx)
+{
+	serve_give_folder(ctx);
+}
+
 static int64_t serve_probes_add(struct served *v, struct ubp_err *err)
 {
+	/* While it waits, a handler may want to do the same, and the tracing thread is in that. */
+	const struct live_folder folder = { take_folder, give_folder, v };
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	size_t n, first = 0, n_new = 0;
 	const char **texts;
@@ -283,9 +306,13 @@ static int64_t serve_probes_add(struct served *v, struct ubp_err *err)
 	opt.filter = wire_get_text(&v->in);
 	opt.disabled = wire_get(&v->in);
 	opt.cookie = (void *)(uintptr_t)wire_get(&v->in);
+	opt.handler = serve_handler_of(wire_get(&v->in));
+	opt.may_change = wire_get(&v->in);
 	texts = wire_get_texts(&v->in, &n);
-	serve_take_folder(v, 0);
-	rc = ubp_probes_add(v->session, texts, n, &opt, &first, &n_new, err);
+	if (opt.handler && !v->session->tracing.hits)
+		rc = ubp_fail(err, EPROTO, "there is no host for handlers");
+	else
+		rc = live_probes_add(v->session, texts, n, &opt, &folder, &first, &n_new, err);
 	free(texts);
 	wire_put(&v->answer, first);
 	wire_put(&v->answer, n_new);
@@ -358,6 +385,15 @@ serve_fn *serve_call(uint64_t op)
 		[APART_RECORD_NEXT] = serve_record_next,
 		[APART_RECORD_END] = serve_record_end,
 		[APART_CHANGES] = serve_changes,
+		[APART_SET_HANDLER] = serve_set_handler,
+		[APART_HANDLER_STATS] = serve_handler_stats,
+		[APART_HITS] = serve_hits,
+		[APART_HIT_VECTOR] = serve_hit_vector,
+		[APART_HIT_READ] = serve_hit_read,
+		[APART_HIT_WRITE] = serve_hit_write,
+		[APART_HIT_SKIP] = serve_hit_skip,
+		[APART_HIT_STACK] = serve_hit_stack,
+		[APART_VERDICT] = serve_verdict,
 	};
 
 	return op < APART_OP_N ? calls[op] : NULL;

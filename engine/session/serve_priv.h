@@ -13,13 +13,22 @@
 #include "engine/apart/protocol.h"
 #include "engine/base/map.h"
 #include "engine/ubp.h"
+#include "engine/ubp_handler.h"
 
 /* What is shared by those who answer on the two sockets. */
 struct served_shared {
 	pthread_mutex_t lock; /* of the next two */
 	struct wire told;
 	unsigned n_told;
-	pthread_mutex_t folder; /* whoever has it says in which this process is */
+	pthread_mutex_t
+		folder; /* whoever has it says in which this process is: nobody waits for the tracing thread meanwhile */
+};
+
+/* Who asks by which socket. */
+enum serve_line {
+	SERVE_MAIN,
+	SERVE_CHANGES, /* apart_is_change(): a thread of their own */
+	SERVE_HITS,    /* apart_is_for_handlers(): the tracing thread, at a hit */
 };
 
 /* Numbers whose definition the host has. */
@@ -40,10 +49,11 @@ struct served {
 	struct apart_event *mark; /* the last of these is a snapshot's; NULL: an event */
 	struct wire in, answer;
 	struct served_shared *shared;
-	bool has_folder;        /* until the request is answered */
+	bool has_folder;        /* until the request is answered, or serve_give_folder() */
 	struct served *changes; /* who answers those, on a thread of his own; NULL: nobody */
 	pthread_t thread;       /* of this one, if it answers them */
-	bool is_for_changes;
+	enum serve_line line;
+	struct served_hits *hits; /* NULL: no handler is the host's */
 	struct wire opened;  /* the request that has opened it: its texts are the options' */
 	struct wire command; /* the same of a command */
 	const char **exclude, **argv;
@@ -88,8 +98,22 @@ int64_t serve_record_end(struct served *v, struct ubp_err *err);
 
 /* serve.c */
 int64_t serve_changes(struct served *v, struct ubp_err *err);
-/* The host's folder, if it was sent as descriptor @i, is this process's, too, until the request is answered. */
+/* The host's folder, if it was sent as descriptor @i, is this process's, too, until the request is answered, or this is called. */
 void serve_take_folder(struct served *v, unsigned i);
+void serve_give_folder(struct served *v);
+/* Wait for the next request, and answer it. 0, or -errno: nobody asks any more. */
+int serve_request(struct served *v);
+/* serve_hits.c */
+int64_t serve_hits(struct served *v, struct ubp_err *err);
+/* The session has no host any more: it does not wait for a handler. */
+void serve_hits_break(struct served *v);
+/* What a session here has in place of a handler's function. */
+ubp_handler_fn *serve_handler_of(uint64_t number);
+/* The session is free. */
+void serve_hits_free(struct served *v);
+serve_fn serve_set_handler, serve_handler_stats;
+serve_fn serve_hit_vector, serve_hit_read, serve_hit_write, serve_hit_skip, serve_hit_stack,
+	serve_verdict;
 /* What is looked at without asking. */
 void serve_set_state(struct served *v);
 

@@ -332,14 +332,10 @@ int ubp_start(struct ubp_session *s, struct ubp_err *err)
 	return ubp_start_until(s, NULL, err);
 }
 
-int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct ubp_err *err)
+int session_prepare(struct ubp_session *s, struct ubp_err *err)
 {
-	int rc;
+	int rc = session_check_new(s, err);
 
-	ubp_err_reset(err);
-	if (s->tracing.apart)
-		return apart_start(s, until, err);
-	rc = session_check_new(s, err);
 	if (rc < 0)
 		return rc;
 	if (s->opt.files_only)
@@ -355,6 +351,13 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	if (s->opt.mode == UBP_MODE_AUTO || s->opt.mode == UBP_MODE_JUMP)
 		definitions_tell_stops(s->defined);
 	definitions_end_adding(s->defined);
+	return 0;
+}
+
+int session_begin(struct ubp_session *s, const struct ubp_until *until, struct ubp_err *err)
+{
+	int rc;
+
 	descriptor_limit_raise(s);
 	rc = start_thread(s, err);
 	if (rc < 0) {
@@ -386,10 +389,22 @@ int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct
 	return 0;
 }
 
+int ubp_start_until(struct ubp_session *s, const struct ubp_until *until, struct ubp_err *err)
+{
+	int rc;
+
+	ubp_err_reset(err);
+	if (s->tracing.apart)
+		return apart_start(s, until, err);
+	rc = session_prepare(s, err);
+	return rc < 0 ? rc : session_begin(s, until, err);
+}
+
 void ubp_stop(struct ubp_session *s)
 {
 	if (s->tracing.apart) {
-		apart_stop(s);
+		if (!calls_is_handler(s))
+			apart_stop(s);
 		return;
 	}
 	if (!s->tracing.is_there || owner_is_other(s) || calls_is_handler(s))

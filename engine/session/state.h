@@ -33,6 +33,7 @@ struct budget_place;
 struct budget_seen;
 struct definitions;
 struct number_chunk;
+struct served_hits;
 struct spec_probe;
 struct ubp_err;
 
@@ -58,6 +59,8 @@ struct session_command {
 /* The tracing thread: how it is started. */
 struct session_tracing {
 	struct apart *apart; /* the engine, which is another process: apart.h. NULL: it is here */
+	struct served_hits *
+		hits; /* atomic; this is the engine of a host that has the handlers: serve_hits.h. NULL: they are here */
 	pthread_t id;
 	pid_t tid;
 	pid_t owner; /* the process that has started it */

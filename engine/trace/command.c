@@ -36,6 +36,8 @@ static void child_exec(char *const argv[], const struct inherited *inherited, in
 	(void)setrlimit(RLIMIT_NOFILE, &inherited->nofile);
 	while (read(go, &byte, 1) < 0 && errno == EINTR)
 		;
+	if (inherited->folder)
+		(void)!fchdir(inherited->folder);
 	execvp(argv[0], argv);
 	(void)!write(report, &errno, sizeof(errno));
 	_exit(127);

@@ -17,6 +17,7 @@ struct ubp_err;
 struct inherited {
 	sigset_t mask;
 	struct rlimit nofile;
+	int folder; /* a descriptor of the one that it begins in; 0: the tracer's */
 };
 
 /*
