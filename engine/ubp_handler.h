@@ -13,12 +13,12 @@
  * program had. Of several probes at one place the handlers run in the order of their definition, and each sees what the one before has changed. Of a
  * return probe it runs when the function returns.
  *
- * Where. Handlers of a session run one at a time on the session's tracing thread, which is not the caller's: with all signals blocked, on a
+ * Where. Handlers of a session run one at a time on the session's tracing thread, which is not the caller's, or, with ubp_options.engine, on a thread for them: with all signals blocked, on a
  * stack of the usual size. Its data is to be shared as between any threads. What it is called with is good until it returns, on that thread alone.
  *
  * How long. The thread of the target stands still until the handler returns: a stop, of 10 us to 100 us by how busy the machine is, and what the handler takes. Its other threads run on
  * until they meet something that only the tracing thread can deal with; so do other processes. Signals that come meanwhile are delivered behind it,
- * and no system call is broken off. So a handler should be short: it is a part of what the target's users wait for. It counts for ubp_limits.max_overhead.
+ * and no system call is broken off. With ubp_options.engine it is three times as long about, and half of that again for each call that needs more than general registers. So a handler should be short: it is a part of what the target's users wait for. It counts for ubp_limits.max_overhead.
  *
  * What it may call. All of this header on its hit; of its own session what ubp_live.h lists for any thread. Changes do not wait, as in a callback of
  * ubp_dispatch(): they are done behind the handler. ubp_dispatch() and ubp_drain() return -EDEADLK, ubp_stop() and ubp_session_free() do nothing. A handler must
@@ -26,7 +26,8 @@
  * and must return, so C++ exceptions do not leave it.
  *
  * If the host dies in a handler, by SIGKILL too, the thread goes on as if there had been no probe: registers are written once, behind the handler. What
- * was written to memory by then stays.
+ * was written to memory by then stays. With ubp_options.engine the engine may die instead: the thread goes on so, too, calls of the handler's fail, or tell nothing, and the session
+ * has failed when it returns.
  *
  * When ubp_probes_remove() returns no handler of theirs runs, nor will one; but in a callback, or in a handler, one that has begun may go on, since nobody waits.
  */

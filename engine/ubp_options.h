@@ -75,7 +75,7 @@ enum ubp_apart {
 /*
  * Where the engine is apart, what traces, and what reads files of others, has waits, signals, descriptors, limits and memory of its own, and cannot
  * take the caller with it. The process is nobody's child, and ends with the caller. If it ends before, ubp_dispatch() fails with -EPIPE, targets go on, and
- * another session takes out what it left. Such a session has no handlers (ubp_handler.h): -ENOTSUP. Triggers are carried out some events ahead of
+ * another session takes out what it left. Handlers (ubp_handler.h) run in the caller, on a thread of their own. Triggers are carried out some events ahead of
  * those that are handed out, and the engine writes recordings. Changes (ubp_live.h) are done when the call returns, in a callback, too.
  * A command has the caller's descriptors 0, 1 and 2, and no others, and is no child of his. Where processes may only trace their
  * descendants (Yama), the session can trace its command alone.

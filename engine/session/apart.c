@@ -18,6 +18,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "engine/apart/err_wire.h"
 #include "engine/apart/spawn.h"
 #include "engine/base/err.h"
 #include "engine/base/hash.h"
@@ -183,18 +184,8 @@ static int64_t take_answer(struct apart_request *r, struct ubp_err *err)
 {
 	struct wire *in = &r->line->in;
 	int64_t rc = (int64_t)wire_get(in);
-	const char *text, *hint, *command;
 
-	err->code = (int)wire_get(in);
-	err->line = (unsigned)wire_get(in);
-	err->has_caret = wire_get(in);
-	err->caret = (unsigned)wire_get(in);
-	text = wire_get_text(in);
-	hint = wire_get_text(in);
-	command = wire_get_text(in);
-	(void)snprintf(err->text, sizeof(err->text), "%s", text ? text : "");
-	(void)snprintf(err->hint, sizeof(err->hint), "%s", hint ? hint : "");
-	(void)snprintf(err->command, sizeof(err->command), "%s", command ? command : "");
+	err_wire_get(in, err);
 	for (uint64_t n = wire_get(in); n && !in->failed; n--) {
 		wire_put(&r->told, wire_get(in));
 		wire_put_text(&r->told, wire_get_text(in));

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/apart/err_wire.h"
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
 #include "engine/session/apart_priv.h"
@@ -184,12 +185,9 @@ void apart_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn,
 	apart_end(&r);
 	while (wire_get(&answer)) {
 		where = wire_get_text(&answer);
-		wire_get_struct(&answer, &wrong, sizeof(wrong));
+		err_wire_get(&answer, &wrong);
 		if (answer.failed || !where)
 			break;
-		wrong.text[sizeof(wrong.text) - 1] = '\0';
-		wrong.hint[sizeof(wrong.hint) - 1] = '\0';
-		wrong.command[sizeof(wrong.command) - 1] = '\0';
 		fn(ctx, where, &wrong);
 	}
 	wire_free(&answer);

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "engine/apart/err_wire.h"
 #include "engine/base/err.h"
 #include "engine/session/exclude.h"
 #include "engine/session/serve_priv.h"
@@ -170,18 +171,6 @@ static int64_t serve_open(struct served *v, struct ubp_err *err)
 
 /* --- requests ---------------------------------------------------------------------------------- */
 
-static void put_head(struct wire *out, int64_t n, const struct ubp_err *err)
-{
-	wire_put(out, (uint64_t)n);
-	wire_put(out, (uint64_t)err->code);
-	wire_put(out, err->line);
-	wire_put(out, err->has_caret);
-	wire_put(out, err->caret);
-	wire_put_text(out, err->text);
-	wire_put_text(out, err->hint);
-	wire_put_text(out, err->has_caret ? err->command : NULL);
-}
-
 /* Who answers next tells it, but not in a handler. */
 static void put_told(struct wire *out, const struct served *v)
 {
@@ -206,7 +195,8 @@ static int send_answer(struct served *v, int64_t n, const struct ubp_err *err)
 	struct wire out = { 0 };
 	int rc;
 
-	put_head(&out, n, err);
+	wire_put(&out, (uint64_t)n);
+	err_wire_put(&out, err);
 	put_told(&out, v);
 	wire_append(&out, &v->answer);
 	rc = link_send(v->socket, v->host, &out, NULL);

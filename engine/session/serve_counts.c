@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <string.h>
 
+#include "engine/apart/err_wire.h"
 #include "engine/base/err.h"
 #include "engine/session/rows_wire.h"
 #include "engine/session/serve_priv.h"
@@ -137,7 +138,7 @@ static void put_error(void *ctx, const char *where, const struct ubp_err *wrong)
 
 	wire_put(&v->answer, 1);
 	wire_put_text(&v->answer, where);
-	wire_put_bytes(&v->answer, wrong, sizeof(*wrong));
+	err_wire_put(&v->answer, wrong);
 }
 
 int64_t serve_trigger_errors(struct served *v, struct ubp_err *err)
