@@ -45,6 +45,13 @@ int ubp_list_functions(const struct ubp_target *target,
 				   const char *explain),
 		       void *ctx, struct ubp_err *err);
 
+/*
+ * List the libraries that the loader knows (/etc/ld.so.cache), in its order: @name is "libc.so.6", which a definition may call "libc", too. A name may come
+ * more than once. Errors: those of open(): there is no such cache.
+ */
+int ubp_list_libraries(int (*each)(void *ctx, const char *name, const char *path), void *ctx,
+		       struct ubp_err *err);
+
 /* A location of a static probe. Strings are good during the callback. */
 struct ubp_usdt {
 	const char *path;

@@ -10,8 +10,9 @@
 
 #include "cli/common/message.h"
 #include "cli/common/option.h"
-#include "engine/ubp.h"
+#include "cli/complete/complete.h"
 #include "engine/base/vec.h"
+#include "engine/ubp.h"
 
 #define DEFAULT_ROUNDS 7
 #define HOT_ROUNDS     1
@@ -312,6 +313,7 @@ static const struct cli_syntax syntax = {
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = add_word,
+	.has_command = true,
 };
 
 /* --- rows --------------------------------------------------------------------------- */
@@ -409,6 +411,8 @@ int bench_options_parse(int argc, char **argv, struct bench_options *ret_options
 
 	memset(o, 0, sizeof(*o));
 	*ret_done = true;
+	if (complete(&syntax, argc, argv))
+		return CLI_OK;
 	status = cli_parse(&syntax, argc, argv, o, &o->command);
 	if (status != CLI_OK)
 		return status;

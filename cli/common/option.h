@@ -17,6 +17,7 @@ struct cli_option {
 	int letter;       /* short option, 0: none */
 	const char *name; /* long option, NULL: none */
 	const char *arg;  /* what --help calls its argument, NULL: it takes none */
+	const char *values; /* all that may be in it, "auto jump trap"; NULL: much */
 	bool is_optional; /* .arg is the next word, unless that begins with '-' or is missing: NULL */
 	bool is_attached; /* .arg stands behind '=' or is missing: NULL. (A number may be the next word.) */
 	const char *help; /* lines after the first are printed below it */
@@ -29,6 +30,8 @@ struct cli_option {
 	int (*choose)(void *into, const char *name);
 };
 
+struct completion;
+
 struct cli_syntax {
 	const char *usage; /* after "Usage: NAME ", newline-ended lines */
 	const char *about; /* below the options */
@@ -40,6 +43,11 @@ struct cli_syntax {
 	size_t n_common;
 	/* A word that is no option. As .set above. */
 	int (*positional)(void *into, const char *word);
+	/* For shells that complete words (cli/complete): what words are called that are no options, as arguments are; NULL: there are none.
+	 * Whether a command may follow "--". What of such words and arguments no table knows; NULL: nothing. */
+	const char *word;
+	bool has_command;
+	void (*complete)(const struct completion *completion);
 	/* Is told of each option that was given, before that is taken; or NULL. */
 	void (*see)(void *into, const struct cli_option *option);
 };

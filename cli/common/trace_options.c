@@ -16,10 +16,11 @@
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
+#include "cli/complete/complete.h"
 #include "cli/hosts/hosts.h"
 #include "cli/live/option_rows.h"
-#include "engine/ubp.h"
 #include "engine/base/vec.h"
+#include "engine/ubp.h"
 
 #define FRAMES_MAX 127
 
@@ -324,6 +325,9 @@ static int set_sample(void *into, const char *arg)
 
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct trace_options, member)
 
+/* Of --count and --by; arguments of events are others. */
+#define KEYS "event comm pid tid cpu function stack"
+
 static const struct cli_option table[] = {
 	{ 'e', "event", "DEF", .set = trace_options_set_event,
 	  .help = "trace DEF, in the grammar of uprobe_events; repeatable.\n"
@@ -353,7 +357,7 @@ static const struct cli_option table[] = {
 	{ 'D', "delay", "MS", .set = set_delay,
 	  .help = "record nothing for MS milliseconds; -1: until --control says so" },
 	{ 'n', NULL, "COUNT", .set = set_count, .help = "end after COUNT events" },
-	{ 0, "count", "KEY[,KEY]", .is_attached = true, .set = tally_set_count,
+	{ 0, "count", "KEY[,KEY]", .values = KEYS, .is_attached = true, .set = tally_set_count,
 	  .help = "count hits, print no events: by event, or by KEY, each an argument,\n"
 		  "comm, pid, tid, cpu, event, function or ustack (stack).\n"
 		  "--count=NUMBER is -n" },
@@ -362,7 +366,7 @@ static const struct cli_option table[] = {
 		  "ARG by the first argument" },
 	{ 0, "sum", "ARG", .set = tally_set_sum,
 	  .help = "sum, least, most and mean of ARG, by event" },
-	{ 0, "by", "KEY[,KEY]", .set = tally_set_by,
+	{ 0, "by", "KEY[,KEY]", .values = KEYS, .set = tally_set_by,
 	  .help = "--hist, --sum: for each KEY, in place of each event" },
 	{ 0, "top", "N", .set = tally_set_top, .help = "of what is counted, the N largest" },
 	{ 0, "every", "SECS", .set = tally_set_every,
@@ -370,7 +374,7 @@ static const struct cli_option table[] = {
 	{ 0, "with-events", FLAG(tally.with_events),
 	  .help = "print the events, too; they are recorded then, and none is lost" },
 	{ 's', NULL, FLAG(stacks.asked), .help = "print the user stack of each event" },
-	{ 0, "stack", "KIND", .set = set_stack_kind,
+	{ 0, "stack", "KIND", .values = "cfi unwind fp", .set = set_stack_kind,
 	  .help = "the same by call frame information (cfi, default), by libunwind\n"
 		  "(unwind), or by frame pointers (fp), which needs no stop where there\n"
 		  "is a jump" },
@@ -411,7 +415,7 @@ static const struct cli_option table[] = {
 	{ 0, "otlp", "FILE|URL", .set = set_otlp,
 	  .help = "spans of calls, log records and metrics as OTLP/JSON, to FILE or to\n"
 		  "the OpenTelemetry collector at URL" },
-	{ 0, "clock", "NAME", .set = set_clock,
+	{ 0, "clock", "NAME", .values = "mono mono_raw boot real", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
 	  .help = "print the format of the events, trace nothing" },
@@ -427,7 +431,7 @@ static const struct cli_option table[] = {
 	  .help = "separate debug information is sought in DIR, too; repeatable" },
 	{ 0, "symbols", "FILE", .set = set_symbols,
 	  .help = "FILE has the symbols of the program that is traced" },
-	{ 0, "mode", "MODE", .set = set_mode,
+	{ 0, "mode", "MODE", .values = "auto jump trap step", .set = set_mode,
 	  .help = "how to probe at best: auto (default), jump, trap or step" },
 	{ 0, "stay", FLAG(stay),
 	  .help = "trace targets all the time, those that record by themselves, too" },
@@ -552,6 +556,10 @@ int trace_options_parse(const struct cli_syntax *syntax, int argc, char **argv,
 	o->steer.ready_fd = -1;
 	(void)ubp_sink_form("text", &o->form);
 	*ret_done = true;
+	whole.has_command = true;
+	whole.complete = complete_names;
+	if (complete(&whole, argc, argv))
+		return CLI_OK;
 	status = cli_parse(&whole, argc, argv, o, &o->command);
 	if (status != CLI_OK)
 		return status;

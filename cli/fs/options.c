@@ -8,6 +8,7 @@
 
 #include "cli/common/message.h"
 #include "cli/common/option.h"
+#include "cli/complete/complete.h"
 #include "engine/ubp.h"
 
 static int set_mount_options(void *into, const char *arg)
@@ -55,6 +56,7 @@ static const struct cli_syntax syntax = {
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = set_mountpoint,
+	.word = "DIR",
 };
 
 int fs_options_parse(int argc, char **argv, struct fs_options *o, bool *ret_done)
@@ -64,6 +66,8 @@ int fs_options_parse(int argc, char **argv, struct fs_options *o, bool *ret_done
 
 	*o = (struct fs_options){ 0 };
 	*ret_done = true;
+	if (complete(&syntax, argc, argv))
+		return CLI_OK;
 	rc = cli_parse(&syntax, argc, argv, o, &rest);
 	if (rc != CLI_OK)
 		return rc;

@@ -13,8 +13,9 @@
 #include "cli/common/form_options.h"
 #include "cli/common/message.h"
 #include "cli/common/option.h"
-#include "engine/ubp.h"
+#include "cli/complete/complete.h"
 #include "engine/base/vec.h"
+#include "engine/ubp.h"
 
 static int set_form(void *into, const char *name)
 {
@@ -207,6 +208,7 @@ static const struct cli_syntax syntax = {
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = add_file,
+	.word = "FILE",
 };
 
 /* It would be emptied before it is read. */
@@ -268,6 +270,8 @@ int report_options_parse(int argc, char **argv, struct report_options *o, bool *
 	memset(o, 0, sizeof(*o));
 	(void)ubp_sink_form("text", &o->form);
 	*ret_done = true;
+	if (complete(&syntax, argc, argv))
+		return CLI_OK;
 	status = cli_parse(&syntax, argc, argv, o, &rest);
 	if (status != CLI_OK)
 		return status;

@@ -69,6 +69,7 @@ static const struct cli_syntax syntax = {
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = trace_options_add_word,
+	.word = "DEF",
 };
 
 /* They have one word, the target. */

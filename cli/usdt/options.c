@@ -49,6 +49,7 @@ static const struct cli_syntax syntax = {
 	.options = table,
 	.n_options = sizeof(table) / sizeof(table[0]),
 	.positional = trace_options_add_word,
+	.word = "PROBE",
 };
 
 /* Its words are a target and a pattern, or none with -p. */

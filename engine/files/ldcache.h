@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#define LDCACHE_PATH "/etc/ld.so.cache"
+
 struct ldcache_entry {
 	const char *name; /* soname, mostly: "libc.so.6" */
 	const char *path;

@@ -16,8 +16,6 @@
 #include "engine/files/library_list.h"
 #include "engine/os/untrusted_file.h"
 
-#define CACHE_PATH "/etc/ld.so.cache"
-
 /* Where loaders look without a cache; folders of one ISA are found below them. */
 static const char *const default_folders[] = { "/lib64", "/usr/lib64", "/lib", "/usr/lib",
 					       "/usr/local/lib" };
@@ -150,7 +148,7 @@ static int search_list(const struct file_root *root, const char *list, const cha
 static int read_cache(const struct file_root *root, struct ldcache *ret_cache)
 {
 	char *open = NULL;
-	int rc = file_root_resolve(root, CACHE_PATH, &open);
+	int rc = file_root_resolve(root, LDCACHE_PATH, &open);
 
 	if (rc == 0)
 		rc = ldcache_read(open, ret_cache);

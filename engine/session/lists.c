@@ -12,6 +12,7 @@
 #include "engine/define/target.h"
 #include "engine/elf/notes.h"
 #include "engine/elf/object.h"
+#include "engine/files/ldcache.h"
 #include "engine/files/locate.h"
 #include "engine/session/inside.h"
 #include "engine/ubp_files.h"
@@ -58,6 +59,22 @@ int ubp_list_variables(const struct ubp_target *target, const char *place,
 	const struct define_target of = inner(target);
 
 	return define_list_variables(&of, place, each, ctx, err);
+}
+
+int ubp_list_libraries(int (*each)(void *ctx, const char *name, const char *path), void *ctx,
+		       struct ubp_err *err)
+{
+	struct ldcache cache;
+	int rc;
+
+	ubp_err_reset(err);
+	rc = ldcache_read(LDCACHE_PATH, &cache);
+	if (rc < 0)
+		return ubp_fail(err, -rc, "%s: %s", LDCACHE_PATH, strerror(-rc));
+	for (size_t i = 0; i < cache.n && rc == 0; i++)
+		rc = each(ctx, cache.entries[i].name, cache.entries[i].path);
+	ldcache_free(&cache);
+	return rc;
 }
 
 /* --- static probes ----------------------------------------------------------------- */
