@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""Every example of the manuals, of --help and of the README's session does what it says: each runs in a
+"""Every example of the manuals, of the tutorial and the cookbook, of --help and of the README's session does what it says: each runs in a
 shell, as it is printed, on programs that are at work (./app, bash, python3, PostgreSQL, ...). It ends as
 documented, prints events (or what else it is for), and each line that a manual shows below it.
 
@@ -76,6 +76,19 @@ def from_readme():
         if re.search(r"^build/us?", block, re.M):
             for line in block.splitlines():
                 yield re.split(r"  +# ", line)[0], []
+
+
+def from_markdown(path):
+    """Commands that stand apart, as in manuals; what is shown below one is indented further."""
+    examples = []
+    for line in open(path, encoding="utf-8").read().split("\n"):
+        if line.startswith("    $ "):
+            examples.append((line[6:], []))
+        elif line.startswith("      ") and examples:
+            examples[-1][1].append(line[6:])
+    if not examples:
+        fail(f"{path} has no examples")
+    return examples
 
 
 def from_help(command):
@@ -261,6 +274,7 @@ def run(example, shown, world):
 
 def main():
     examples = [*from_manual(f"{SRC}/docs/man/uprobe.1"), *from_manual(f"{SRC}/docs/man/usdt.1"), *from_readme(),
+                *from_markdown(f"{SRC}/docs/tutorial.md"), *from_markdown(f"{SRC}/docs/cookbook.md"),
                 *from_help(os.environ["UPROBE"]), *from_help(os.environ["USDT"])]
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     for program in ("gcc", "g++", "objcopy"):
