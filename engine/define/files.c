@@ -71,7 +71,14 @@ static int remember_file(struct definitions *defs, const struct stat *st, const 
 	f->dev = f->maps_dev = st->st_dev;
 	f->ino = f->maps_ino = st->st_ino;
 	rc = object_open(open_path, &f->object, err);
+	if (rc == 0 && object_has_no_code(f->object))
+		rc = ubp_fail(
+			err, ENOEXEC,
+			"%s has a program's debug information alone: name the program, and "
+			"this file by --symbols",
+			open_path);
 	if (rc < 0) {
+		object_free(f->object);
 		free(f);
 		return rc;
 	}

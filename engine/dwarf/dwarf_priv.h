@@ -67,6 +67,7 @@ struct dwarf {
 	struct dw_range *ranges; /* sorted, after dw_read_units() */
 	size_t n_ranges, cap_ranges;
 	bool has_units;
+	const char *missing; /* the file of a split unit (.dwo) that is not there; NULL: none */
 	uint64_t info_len;   /* bytes of DIEs, unpacked */
 	uint64_t spent_ns;   /* time of the processor that walks over DIEs took */
 	uint64_t late_ns;    /* that calls took beyond what is free; limits.c */

@@ -345,6 +345,11 @@ static int fail_no_function(struct dwarf *d, const char *name, struct ubp_err *e
 		nearest_text(near, text, sizeof(text));
 	}
 	free(near);
+	if (d->missing)
+		return ubp_fail(err, ENOENT,
+				"no function '%s' in the debug information of %s, a part of "
+				"which is in %s, which is not there",
+				name, object_path(d->object), d->missing);
 	return ubp_fail(err, ENOENT, "no function '%s' in the debug information of %s%s", name,
 			object_path(d->object), text);
 }

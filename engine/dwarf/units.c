@@ -63,6 +63,17 @@ static bool is_c(Dwarf_Die *unit)
 	}
 }
 
+/* The file that a unit was split off to, which was not found; NULL: it was not split. */
+static const char *missing_file(Dwarf_Die *skeleton, const Dwarf_Die *split)
+{
+	Dwarf_Attribute attr;
+
+	if (split->addr || (!dwarf_attr(skeleton, DW_AT_dwo_name, &attr) &&
+			    !dwarf_attr(skeleton, DW_AT_GNU_dwo_name, &attr)))
+		return NULL;
+	return dwarf_formstring(&attr);
+}
+
 static int add_unit(struct dwarf *d, Dwarf_Die *skeleton, Dwarf_Die *split, struct ubp_err *err)
 {
 	struct unit_ranges u = { d, err };
@@ -71,6 +82,8 @@ static int add_unit(struct dwarf *d, Dwarf_Die *skeleton, Dwarf_Die *split, stru
 
 	if (rc < 0)
 		return rc;
+	if (!d->missing)
+		d->missing = missing_file(skeleton, split);
 	d->units[d->n_units++] = (struct dw_unit){ .die = *die, .is_c = is_c(die) };
 	return dw_each_range(skeleton, add_range, &u);
 }

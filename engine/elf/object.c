@@ -77,6 +77,11 @@ bool object_is_pie(const struct object *object)
 	return object->ehdr.e_type == ET_DYN;
 }
 
+bool object_has_no_code(const struct object *object)
+{
+	return object->has_no_code;
+}
+
 const char *object_interp(const struct object *object)
 {
 	return object->interp;

@@ -49,6 +49,8 @@ bool object_is_64bit(const struct object *object);    /* ELFCLASS64 */
 bool object_is_pie(const struct object *object);      /* ET_DYN: a PIE or a library */
 /* Where it is entered, elf_vaddr (e_entry); 0: nowhere. */
 uint64_t object_entry(const struct object *object);
+/* Has it a program's debug information (objcopy --only-keep-debug), and none of its code? Then names, lines and variables can be listed. */
+bool object_has_no_code(const struct object *object);
 /* PT_INTERP, or NULL for a static program. */
 const char *object_interp(const struct object *object);
 /* DT_SONAME, or NULL. */

@@ -39,6 +39,7 @@ struct object {
 	const char **needed; /* the same */
 	size_t n_needed;
 	uint64_t init, fini;    /* DT_INIT, DT_FINI, elf_vaddr; 0: none */
+	bool has_no_code;       /* object_has_no_code() */
 	bool is_go;             /* object_is_go(), which is asked for each window */
 	struct annexes annexes; /* what is read on first use, by others */
 };

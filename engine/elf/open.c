@@ -58,6 +58,9 @@ static int read_interp(struct object *object, const GElf_Phdr *phdr, struct ubp_
 {
 	size_t len = phdr->p_filesz;
 
+	/* A file of debug information alone has the program's headers, and none of its bytes. */
+	if (phdr->p_filesz == 0)
+		return 0;
 	if (phdr->p_filesz < 2 || phdr->p_filesz > INTERP_MAX || object->interp)
 		return ubp_fail(err, ENOEXEC, "%s: corrupt ELF file: name of the interpreter",
 				object->path);
@@ -84,9 +87,11 @@ static int add_segment(struct object *object, const GElf_Phdr *phdr, size_t i,
 			"and 0x%llx in memory at 0x%llx",
 			object->path, i, (unsigned long long)phdr->p_filesz,
 			(unsigned long long)phdr->p_memsz, (unsigned long long)phdr->p_vaddr);
+	/* Of a file of debug information alone, what the program has there: for lists. */
+	object->has_no_code |= phdr->p_flags & PF_X && !phdr->p_filesz && phdr->p_memsz;
 	object->segments[object->n_segments++] = (struct segment){
-		.foffset = phdr->p_offset,
-		.file_len = phdr->p_filesz,
+		.foffset = object->has_no_code ? phdr->p_vaddr : phdr->p_offset,
+		.file_len = object->has_no_code ? phdr->p_memsz : phdr->p_filesz,
 		.elf_vaddr = phdr->p_vaddr,
 		.mem_len = phdr->p_memsz,
 		.is_exec = phdr->p_flags & PF_X,
