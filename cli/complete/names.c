@@ -6,12 +6,10 @@
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "cli/common/message.h"
@@ -263,12 +261,15 @@ static void say_sessions(const struct completion *c)
 	const struct dirent *entry;
 
 	while (folder && (entry = readdir(folder))) {
-		struct stat st;
+		/* One that was killed has left its name. */
+		int fd = place_is_name(entry->d_name)
+				 ? place_connect(place, entry->d_name, 1, &err)
+				 : -1;
 
-		if (place_is_name(entry->d_name) &&
-		    fstatat(place, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) == 0 &&
-		    S_ISSOCK(st.st_mode))
+		if (fd >= 0) {
 			complete_say(c, entry->d_name, NULL);
+			(void)close(fd);
+		}
 	}
 	if (folder)
 		(void)closedir(folder);

@@ -49,6 +49,10 @@ start hello you
 grep -qx "1,$PID"$'\thello' told.txt || fail "process $PID is not told: $(cat told.txt)"
 "$UPROBE" --complete p:hel | grep -qx p:hello: || fail "a program that runs is not told"
 "$UPROBE" --complete --pid "${PID%?}" | grep -q "^$PID" || fail "--pid: not told"
+"$UPROBE" --session "typed-$$" --detach -o session.txt -p "$PID" "p:$FIXTURES/hello:greet" 2> err.txt || fail "no session: $(cat err.txt)"
+becomes "typed-$$ " --session "typed-$$"
+"$UPROBE" --session "typed-$$" --end
+becomes '' --session "typed-$$"
 go; finish
 become=$("$USDT" --complete "$FIXTURES/usdt:")
 [[ $become == *"$FIXTURES/usdt:"*:* ]] || fail "no static probes: $become"
