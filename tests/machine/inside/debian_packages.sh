@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# Inside a fresh Debian 12, beside the packages: they are installed, used and purged.
+set -u
+export DEBIAN_FRONTEND=noninteractive
+fail() { echo "FAIL: $*"; exit 1; }
+apt() { apt-get -y -qq --no-install-recommends "$@" > log.txt 2>&1 || fail "apt-get $*: $(tail -n 5 log.txt)"; }
+ours() { find / -xdev \( -path /srv -o -path /var/cache -o -path /tmp \) -prune -o -path '*ubp*' -print -o -name '*uprobe*' -print -o -name '*usdt*' -print | sort; }
+
+ours > before.txt
+apt update
+apt install ./*.deb
+[ "$(dpkg-query -W -f '${db:Status-Status} ' ubp libubp1 libubp-dev ubp-doc)" = 'installed installed installed installed ' ] || fail "not all are installed"
+
+uprobe --version || fail "uprobe does not run"
+uprobe 'p:libc:getenv name=+0(%di):string' -- ls / > out.txt 2> err.txt || fail "uprobe: $(cat err.txt)"
+grep -q 'getenv: (0x.*name="' out.txt || fail "no events: $(cat out.txt)"
+uprobe --complete p:libc:getenv | grep -qx p:libc:getenv || fail "nothing is completed"
+for tool in usdt ubp-report ubp-bench ubp-fs; do "$tool" --version || fail "$tool does not run"; done
+for file in /usr/libexec/ubp/ubp-engine /usr/share/man/man1/uprobe.1.gz /usr/share/man/man3/libubp.3.gz /usr/lib/systemd/system/ubp@.service \
+	/usr/share/bash-completion/completions/uprobe; do
+	[ -s "$file" ] || fail "no $file"
+done
+
+# A program of somebody's own.
+apt install gcc libc6-dev pkg-config
+# shellcheck disable=SC2046 # flags are words
+gcc -o example example.c $(pkg-config --cflags --libs ubp) || fail "docs/example.c does not build"
+mkfifo go ready
+bash -c 'read; echo written > /dev/full' < go 2> /dev/null &
+exec 3> go
+./example $! p:libc:write > out.txt 2> ready &
+host=$!
+read -r -t 60 line < ready && [ "$line" = ready ] || fail "the example: $line"
+echo >&3
+wait $host || fail "the example ended with $?"
+grep -q 'write: (0x' out.txt || fail "the example has seen nothing: $(cat out.txt)"
+
+apt purge ubp libubp1 libubp-dev ubp-doc
+ours > after.txt
+diff before.txt after.txt || fail "purge has left something"
+echo "installed, used, purged"
