@@ -273,16 +273,18 @@ def run(example, shown, world):
 
 
 def main():
-    examples = [*from_manual(f"{SRC}/docs/man/uprobe.1"), *from_manual(f"{SRC}/docs/man/usdt.1"), *from_readme(),
-                *from_markdown(f"{SRC}/docs/tutorial.md"), *from_markdown(f"{SRC}/docs/cookbook.md"),
-                *from_help(os.environ["UPROBE"]), *from_help(os.environ["USDT"])]
+    pages = [*from_markdown(f"{SRC}/docs/tutorial.md"), *from_markdown(f"{SRC}/docs/cookbook.md")]
+    # Of these alone: what a newcomer tries (tests/machine/first_hour.sh).
+    examples = pages if "UBP_PAGES" in os.environ else \
+        [*from_manual(f"{SRC}/docs/man/uprobe.1"), *from_manual(f"{SRC}/docs/man/usdt.1"), *from_readme(), *pages,
+         *from_help(os.environ["UPROBE"]), *from_help(os.environ["USDT"])]
     only = sys.argv[1] if len(sys.argv) > 1 else ""
     for program in ("gcc", "g++", "objcopy"):
         if not shutil.which(program):
             print(f"needs {program}")
             sys.exit(77)
     have, world, bad, left_out, n_run = prepare(), World(), 0, 0, 0
-    for example in UNTESTED.keys() - {command for command, _ in examples}:
+    for example in UNTESTED.keys() - {command for command, _ in examples} if examples is not pages else ():
         fail(f"no such example any more: {example}")
     try:
         world.begin(have)
@@ -306,7 +308,7 @@ def main():
             print(f"{name} did not live on")
             bad += 1
     print(f"{n_run} examples, {left_out} left out, {bad} wrong")
-    if bad or (not only and n_run < 100):
+    if bad or (not only and n_run < (70 if examples is pages else 100)):
         sys.exit(1)
 
 

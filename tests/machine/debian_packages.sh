@@ -6,7 +6,7 @@
 [ "$(uname -m)" = x86_64 ] || skip "needs x86_64, this is $(uname -m)"
 [ "$(id -u)" = 0 ] || skip "needs root"
 "$top/.ci/deps.sh" lintian || skip "lintian cannot be had"
-make -s -C "$top" deb || { echo "FAIL: make deb"; exit 1; }
+[ -n "${UBP_DEBS:-}" ] || make -s -C "$top" deb || { echo "FAIL: make deb"; exit 1; }
 mkdir packages
 cp "$UBP_BUILD"/deb/*.deb "$top/tests/machine/inside/debian_packages.sh" "$top/docs/example.c" packages
 lintian --allow-root --fail-on error,warning packages/*.deb || { echo "FAIL: lintian"; exit 1; }
