@@ -67,8 +67,8 @@ struct ubp_room {
 
 /* Which process traces? */
 enum ubp_apart {
-	UBP_APART_AUTO, /* the caller's, unless the environment's UBP_ENGINE names an engine's program */
-	UBP_APART_YES,  /* one of the session's own, which executes that */
+	UBP_APART_AUTO, /* as UBP_APART_YES where there is an engine's program, and Yama would let it trace; else as UBP_APART_NO */
+	UBP_APART_YES,  /* one of the session's own, which executes that program */
 	UBP_APART_NO,   /* the caller's, by threads */
 };
 

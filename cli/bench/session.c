@@ -41,6 +41,7 @@ int bench_session_open(struct bench_session *s, enum ubp_mode mode, pid_t pid,
 	opt.room.queue_bytes = bench_power_of_two(room->queue);
 	opt.room.ring_bytes = room->ring;
 	opt.sample = room->sample;
+	opt.engine.apart = UBP_APART_NO;
 	return ubp_session_new(&opt, &s->session, err);
 }
 

@@ -26,6 +26,7 @@
 #include "engine/session/apart_priv.h"
 #include "engine/session/caller.h"
 #include "engine/session/owner.h"
+#include "engine/trace/permission.h"
 
 /* Names another engine, and that sessions are apart whose options do not say. */
 #define ENGINE_VARIABLE "UBP_ENGINE"
@@ -42,6 +43,12 @@ static const char *engine_path(const struct ubp_options *opt)
 	return path && path[0] ? path : UBP_ENGINE_PATH;
 }
 
+/* Where Yama lets processes trace their descendants alone, the caller can trace what an engine, which is nobody's ancestor, could not. */
+static bool is_allowed_apart(void)
+{
+	return permission_yama() == 0 || permission_for_all();
+}
+
 bool apart_is_wanted(const struct ubp_options *opt)
 {
 	const char *path;
@@ -49,7 +56,9 @@ bool apart_is_wanted(const struct ubp_options *opt)
 	if (opt->engine.apart != UBP_APART_AUTO)
 		return opt->engine.apart == UBP_APART_YES;
 	path = secure_getenv(ENGINE_VARIABLE);
-	return path && path[0];
+	if (opt->engine.path || (path && path[0]))
+		return true;
+	return access(UBP_ENGINE_PATH, X_OK) == 0 && is_allowed_apart();
 }
 
 int apart_refuse(const char *what, struct ubp_err *err)

@@ -58,7 +58,7 @@ become=$("$USDT" --complete "$FIXTURES/usdt:")
 [[ $become == *"$FIXTURES/usdt:"*:* ]] || fail "no static probes: $become"
 
 # What `make install` does, undone.
-make -s -C "$UBP_SRC" B="$UBP_BUILD" DESTDIR="$PWD/root" install > make.txt 2>&1 || fail "make install: $(cat make.txt)"
+make -s -C "$UBP_SRC" -o all B="$UBP_BUILD" DESTDIR="$PWD/root" install > make.txt 2>&1 || fail "make install: $(cat make.txt)"
 share=$PWD/root/usr/local/share
 [ -s "$share/bash-completion/completions/uprobe" ] && [ -s "$share/fish/vendor_completions.d/usdt.fish" ] && [ -s "$share/zsh/site-functions/_ubp" ] ||
 	fail "completions are not installed"

@@ -32,6 +32,7 @@ exec 3> go
 ./example $! p:libc:write > out.txt 2> ready &
 host=$!
 read -r -t 60 line < ready && [ "$line" = ready ] || fail "the example: $line"
+grep -qx ubp-engine /proc/[0-9]*/comm || fail "the engine is no process of its own"
 echo >&3
 wait $host || fail "the example ended with $?"
 grep -q 'write: (0x' out.txt || fail "the example has seen nothing: $(cat out.txt)"
