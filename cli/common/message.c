@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "cli/common/busy.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
 
@@ -18,6 +19,8 @@ static FILE *messages;
 
 static FILE *to(void)
 {
+	if (!messages)
+		busy_make_room();
 	return messages ? messages : stderr;
 }
 

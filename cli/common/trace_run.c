@@ -23,6 +23,7 @@
 #include <unistd.h>
 
 #include "cli/common/banner.h"
+#include "cli/common/busy.h"
 #include "cli/common/clock.h"
 #include "cli/common/control.h"
 #include "cli/common/form.h"
@@ -441,6 +442,18 @@ static void tell_ready(int fd)
 	(void)close(fd);
 }
 
+/* @until: asked to end. 0, or as of ubp_start_until(). */
+static int start_until(struct run *run, const struct ubp_until *until, struct ubp_err *err)
+{
+	size_t n = ubp_n_probes(run->session);
+	int rc;
+
+	busy_begin("planting %zu probe%s", n, n == 1 ? "" : "s");
+	rc = ubp_start_until(run->session, until, err);
+	busy_end();
+	return rc;
+}
+
 static int run_started(struct run *run)
 {
 	const char *text;
@@ -463,9 +476,14 @@ static int run_started(struct run *run)
 		run->tally_ns = cli_now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
 		run->delay_ns = cli_now_ns() + run->opt->steer.delay_ns;
+	if (run->out.hold)
+		busy_begin("recording for %s s, then events are printed",
+			   run->opt->ends.duration);
 	trace(run);
+	busy_with("ending");
 	control_close(&run->control);
 	ubp_stop(run->session);
+	busy_end();
 	run->ending = false;
 	print_rest(run);
 	if (ubp_has_failed(run->session))
@@ -523,7 +541,7 @@ static int run_session(struct run *run)
 		signals_no_stop();
 	run->signal_fd = signals_open(&err);
 	until.fd = run->signal_fd;
-	if (run->signal_fd < 0 || ubp_start_until(run->session, &until, &err) < 0)
+	if (run->signal_fd < 0 || start_until(run, &until, &err) < 0)
 		say_failed_start(run, &err);
 	else
 		status = run_started(run);

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/common/busy.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
 #include "cli/common/output.h"
@@ -103,6 +104,38 @@ static int describe(struct ubp_session *session, const struct trace_options *o)
 	return output_wait(&out) == CLI_OK ? status : CLI_FAILED;
 }
 
+/* Names are looked for on a server, if there is one. */
+static const char *server_text(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && urls[0] ? ", at DEBUGINFOD_URLS (DEBUGINFOD_TIMEOUT limits that)" : "";
+}
+
+static int define(struct ubp_session *session, const struct trace_options *o,
+		  trace_session_add_fn *add)
+{
+	int status = CLI_OK;
+
+	busy_begin("looking for what is to be probed%s", server_text());
+	for (size_t i = 0; i < o->n_definitions && status == CLI_OK; i++) {
+		struct trace_definition *d = &o->definitions[i];
+		struct ubp_err err;
+
+		ubp_err_reset(&err);
+		busy_with("looking for %s%s", d->text, server_text());
+		ubp_sample_next(session, !d->frees);
+		d->first = ubp_n_probes(session);
+		if (add(session, d, &err) < 0)
+			status = cli_error_record(&err);
+		d->n_probes = ubp_n_probes(session) - d->first;
+		if (status == CLI_OK)
+			status = heap_begin(session, d);
+	}
+	busy_end();
+	return status;
+}
+
 static int use_session(struct ubp_session *session, const struct trace_options *o,
 		       trace_session_add_fn *add)
 {
@@ -113,17 +146,9 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 	/* First: definitions without a target may be about it. */
 	if (o->command && ubp_run_command(session, o->command, &err) < 0)
 		return cli_error_record(&err);
-	for (size_t i = 0; i < o->n_definitions; i++) {
-		struct trace_definition *d = &o->definitions[i];
-
-		ubp_sample_next(session, !d->frees);
-		d->first = ubp_n_probes(session);
-		if (add(session, d, &err) < 0)
-			return cli_error_record(&err);
-		d->n_probes = ubp_n_probes(session) - d->first;
-		if (heap_begin(session, d) != CLI_OK)
-			return CLI_FAILED;
-	}
+	status = define(session, o, add);
+	if (status != CLI_OK)
+		return status;
 	if (ubp_n_probes(session) == 0 && !o->live.session)
 		return cli_error("no definition is given");
 	if (tally_is_wanted(&o->tally) && tally_begin(session, &o->tally) != CLI_OK)
@@ -245,13 +270,18 @@ int trace_session_list(const struct trace_options *o, trace_session_list_fn *lis
 {
 	struct output out;
 	struct ubp_err err;
+	int rc;
 
 	ubp_err_reset(&err);
 	signals_no_pipe();
 	if (output_open(&out, o->to.output, &err) < 0)
 		return cli_error_record(&err);
 	output_raw(&out, o->strict);
-	if (list(&out, target, what, &err) < 0) {
+	busy_begin("reading %s%s", target->name ? target->name : "what is mapped",
+		   server_text());
+	rc = list(&out, target, what, &err);
+	busy_end();
+	if (rc < 0) {
 		output_close(&out);
 		return cli_error_record(&err);
 	}
