@@ -17,6 +17,7 @@
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
 #include "cli/complete/complete.h"
+#include "cli/common/who.h"
 #include "cli/hosts/hosts.h"
 #include "cli/live/option_rows.h"
 #include "engine/base/vec.h"
@@ -99,40 +100,6 @@ int trace_options_add_word(void *into, const char *word)
 		"'%s' is one word too many (a definition with arguments is quoted "
 		"as one word)",
 		word);
-}
-
-static int set_pids(void *into, const char *arg)
-{
-	struct trace_options *o = into;
-
-	for (const char *p = arg;;) {
-		size_t len = strcspn(p, ",");
-		char digits[16];
-		uint64_t pid;
-
-		(void)snprintf(digits, sizeof(digits), "%.*s", (int)(len < 15 ? len : 15), p);
-		if (!cli_number(digits, 1, INT_MAX, &pid))
-			return cli_usage_error("-p takes process ids, not '%s'", arg);
-		if (VEC_FIT(o->who.pids, o->who.n_pids + 1) < 0)
-			return cli_error("out of memory");
-		o->who.pids[o->who.n_pids++] = (pid_t)pid;
-		if (!p[len])
-			return CLI_OK;
-		p += len + 1;
-	}
-}
-
-int trace_options_set_tid(void *into, const char *arg)
-{
-	struct trace_options *o = into;
-	uint64_t tid;
-
-	if (!cli_number(arg, 1, INT_MAX, &tid))
-		return cli_usage_error("a thread id is a number, not '%s'", arg);
-	if (o->who.tid)
-		return cli_usage_error("a thread is given twice");
-	o->who.tid = (pid_t)tid;
-	return CLI_OK;
 }
 
 static int set_duration(void *into, const char *arg)
@@ -347,7 +314,8 @@ static const struct cli_option table[] = {
 	  .help = "what comes in MS milliseconds behind a snapshot is printed, too" },
 	{ 0, "synthetic", "TEXT", .set = trigger_add_synthetic,
 	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
-	{ 'p', "pid", "PID[,PID]", .set = set_pids, .help = "only these processes" },
+	{ 'p', "pid", "PID[,NAME]", .set = who_set_pids,
+	  .help = "only these processes, by number or by name" },
 	{ 0, "follow", FLAG(who.follow),
 	  .help = "with -p: also the processes that these give birth to" },
 	{ 0, "no-follow", FLAG(who.no_follow),
@@ -493,14 +461,8 @@ int trace_options_check(const struct trace_options *o)
 		return cli_usage_error("no definition is given");
 	if (o->command && !o->command[0])
 		return cli_usage_error("no command after '--'");
-	if (o->command && (o->who.n_pids || o->who.tid))
-		return cli_usage_error("a command excludes -p and -L");
-	if (o->who.follow && o->who.no_follow)
-		return cli_usage_error("--follow excludes --no-follow");
-	if (o->who.follow && (o->who.tid || !(o->who.n_pids || o->command)))
-		return cli_usage_error("--follow is for -p");
-	if (o->who.no_follow && !(o->who.n_pids || o->who.tid || o->command))
-		return cli_usage_error("--no-follow is for a command, or -p");
+	if (who_check(o) != CLI_OK)
+		return CLI_USAGE;
 	if (o->ends.duration && only_prints(o))
 		return cli_usage_error("-d is for tracing: it excludes -v, --check, "
 				       "--definition and --explain");

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/common/message.h"
+#include "cli/common/who.h"
 
 static int set_file(void *into, const char *arg)
 {
@@ -29,7 +30,7 @@ static int set_vars(void *into, const char *arg)
 static const struct cli_option table[] = {
 	{ 'f', "file", "FILE", .set = set_file,
 	  .help = "trace the definitions in FILE, a line each ('-': standard input)" },
-	{ 'L', "tid", "TID", .set = trace_options_set_tid, .help = "only this thread" },
+	{ 'L', "tid", "TID", .set = who_set_tid, .help = "only this thread" },
 	{ 'l', "list", "TARGET [PATTERN]", .is_optional = true, .set = trace_options_set_list,
 	  .help = "list the functions of TARGET (with -p: as that process sees it, or\n"
 		  "without TARGET of all that it maps); PATTERN: those with such names;\n"
@@ -44,7 +45,7 @@ static const struct cli_option table[] = {
 };
 
 static const struct cli_syntax syntax = {
-	.usage = "[-FhHsv] [-d SECS] [-p PID[,PID]] [-L TID] {-l TARGET [PATTERN] |\n"
+	.usage = "[-FhHsv] [-d SECS] [-p PID[,NAME]] [-L TID] {-l TARGET [PATTERN] |\n"
 		 "              DEFINITION [FILTER]}\n"
 		 "       uprobe [OPTION]... {-e DEF [--filter EXPR] | -f FILE}... [-- COMMAND "
 		 "[ARG]...]\n"

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "cli/common/message.h"
+#include "cli/common/who.h"
 
 #define FLAG(member) .is_flag = true, .flag = offsetof(struct usdt_options, member)
 
@@ -17,14 +18,14 @@ static const struct cli_option table[] = {
 	  .help = "the same with each location, its arguments and semaphore" },
 	{ 'e', "event", "PROBE", .set = trace_options_set_event,
 	  .help = "trace PROBE; repeatable" },
-	{ 0, "tid", "TID", .set = trace_options_set_tid, .help = "only this thread" },
+	{ 0, "tid", "TID", .set = who_set_tid, .help = "only this thread" },
 	{ 'i', "is-enabled", FLAG(raise_semaphore),
 	  .help = "does nothing: semaphores are always seen to" },
 };
 
 static const struct cli_syntax syntax = {
-	.usage = "[-FhHisv] [-d SECS] [-p PID[,PID]] {-l | -L} [TARGET [PATTERN]]\n"
-		 "       usdt [-FhHisv] [-d SECS] [-p PID[,PID]] PROBE [FILTER]\n"
+	.usage = "[-FhHisv] [-d SECS] [-p PID[,NAME]] {-l | -L} [TARGET [PATTERN]]\n"
+		 "       usdt [-FhHisv] [-d SECS] [-p PID[,NAME]] PROBE [FILTER]\n"
 		 "       usdt [OPTION]... {-e PROBE [--filter EXPR]}... [-- COMMAND [ARG]...]\n"
 		 "\n"
 		 "Trace static probes (USDT) of running programs, and of COMMAND if one is "

@@ -13,10 +13,10 @@ usage "option '--json=yes' takes no argument" --json=yes p:libc:getenv
 usage '-l takes a target, and perhaps a pattern, only' -l libc a b
 usage '-l takes a target, and perhaps a pattern, only' -l libc -d 1
 usage '-l takes one process' -l libc -p 1,2
-usage "-p takes process ids, not '1,x'" -p 1,x p:libc:getenv
-usage "-p takes process ids, not '0'" -p 0 p:libc:getenv
-usage "-p takes process ids, not '1,'" -p 1, p:libc:getenv
-usage "-p takes process ids, not '99999999999999999999'" -p 99999999999999999999 p:libc:getenv
+usage "-p takes process ids and names, not '1,,x'" -p 1,,x p:libc:getenv
+usage "-p takes process ids and names, not '0'" -p 0 p:libc:getenv
+usage "-p takes process ids and names, not '1,'" -p 1, p:libc:getenv
+usage "-p takes process ids and names, not '99999999999999999999'" -p 99999999999999999999 p:libc:getenv
 usage "a thread id is a number, not 'main'" -L main p:libc:getenv
 usage "-d takes seconds, not '0'" -d 0 p:libc:getenv
 usage "-d takes seconds, not '-1'" -d -1 p:libc:getenv

@@ -14,7 +14,7 @@ usage '-l and -L take a target, and perhaps a pattern, only' -L -e a:b
 usage '-l takes a target, and perhaps a pattern, only' -L a -d 1
 usage '-l takes one process' -l -p 1,2
 usage "a thread id is a number, not 'x'" --tid x a:b
-usage "-p takes process ids, not 'x'" -p x a:b
+usage "-p takes process ids and names, not ''" -p '' a:b
 usage 'a command excludes -p and -L' -p 1 a:b -- true
 usage "no command after '--'" a:b --
 usage 'a filter comes after the definition it is for' --filter 'a == 1' a:b
