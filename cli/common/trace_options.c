@@ -317,9 +317,11 @@ static const struct cli_option table[] = {
 	{ 'p', "pid", "PID[,NAME]", .set = who_set_pids,
 	  .help = "only these processes, by number or by name" },
 	{ 0, "follow", FLAG(who.follow),
-	  .help = "with -p: also the processes that these give birth to" },
+	  .help = "with -p: also the processes that these give birth to (default with a\n"
+		  "command)" },
 	{ 0, "no-follow", FLAG(who.no_follow),
-	  .help = "with a command: not the processes that it gives birth to" },
+	  .help = "with a command: not the processes that it gives birth to (default\n"
+		  "with -p)" },
 	{ 'd', "duration", "SECS", .set = set_duration,
 	  .help = "trace for SECS seconds, keep the events in memory, then print" },
 	{ 'D', "delay", "MS", .set = set_delay,

@@ -403,6 +403,25 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	return 0;
 }
 
+/* The program is another one. Its children may run what is to be probed, if they are traced. */
+static int check_program(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	const char *path = definitions_spec(s->defined, 0)->path;
+
+	if (session_follows_children(s)) {
+		session_warn(
+			s,
+			"process %d does not map %s: it runs another program, its children "
+			"may run that one",
+			(int)pid, path);
+		return 0;
+	}
+	(void)ubp_fail(err, ENOENT, "process %d does not map %s: it runs another program",
+		       (int)pid, path);
+	ubp_err_hint(err, "--follow traces its children, too, whatever they run");
+	return -ENOENT;
+}
+
 /*
  * Nothing to plant in a process that was named. A library may still come, by
  * dlopen(); a program file will not, so it is the wrong process.
@@ -420,8 +439,7 @@ static int check_mapped(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 				     definitions_spec(s->defined, i)->path);
 			return 0;
 		}
-	return ubp_fail(err, ENOENT, "process %d does not map %s: it runs another program",
-			(int)pid, definitions_spec(s->defined, 0)->path);
+	return check_program(s, pid, err);
 }
 
 /* Of those that are traced; who has ended before was never one. */
