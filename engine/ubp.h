@@ -30,6 +30,7 @@
  *
  *   ubp_options.h  what a session is made with; ubp.h has it, too
  *   ubp_event.h  what can be asked of an event: its probe, when and where, values, a line of text
+ *   ubp_whom.h   which of all processes are traced, where not all are
  *   ubp_live.h   probes that come, go and change while a session runs
  *   ubp_handler.h  functions that run at a hit, and may change what the program goes on with
  *   ubp_sink.h   whole traces as text, JSON or counted stacks

@@ -316,6 +316,13 @@ static const struct cli_option table[] = {
 	  .help = "define an event that triggers make: 'NAME TYPE FIELD; ...'; repeatable" },
 	{ 'p', "pid", "PID[,NAME]", .set = who_set_pids,
 	  .help = "only these processes, by number or by name" },
+	{ 'u', "user", "USER", .set = who_set_user,
+	  .help = "only processes of USER, a name or a number" },
+	{ 0, "cgroup", "PATH", .set = who_set_cgroup,
+	  .help = "only processes in this control group, or below it" },
+	{ 0, "container", "ID", .set = who_set_container,
+	  .help = "only processes of this container: an id, 12 digits of it or more, or\n"
+		  "a name" },
 	{ 0, "follow", FLAG(who.follow),
 	  .help = "with -p: also the processes that these give birth to (default with a\n"
 		  "command)" },
@@ -547,6 +554,7 @@ void trace_options_free(struct trace_options *o)
 	free(o->triggers.v);
 	free(o->triggers.synthetic);
 	free(o->who.pids);
+	free(o->who.cgroup);
 	free(o->exclude.v);
 	free(o->debug.dirs);
 }

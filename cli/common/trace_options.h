@@ -92,6 +92,12 @@ struct target_options {
 	size_t n_pids;
 	pid_t tid;
 	bool follow, no_follow;
+	/* Of all processes: */
+	bool of_user;
+	uid_t user;
+	char *cgroup;       /* as ubp_only_cgroup() takes it; NULL: any */
+	bool of_container;  /* that is one's ... */
+	pid_t in_container; /* ... and this is a process in there */
 };
 
 /* Where debug information is sought beside the usual places. */

@@ -18,6 +18,7 @@
 #include "cli/common/signals.h"
 #include "cli/common/trace_run.h"
 #include "cli/common/triggers.h"
+#include "cli/common/who.h"
 #include "cli/live/detach.h"
 #include "cli/live/keep.h"
 #include "engine/ubp_tally.h"
@@ -146,6 +147,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 	/* First: definitions without a target may be about it. */
 	if (o->command && ubp_run_command(session, o->command, &err) < 0)
 		return cli_error_record(&err);
+	if (who_begin(session, o) != CLI_OK)
+		return CLI_FAILED;
 	status = define(session, o, add);
 	if (status != CLI_OK)
 		return status;
@@ -257,7 +260,7 @@ struct ubp_target trace_session_target(const struct trace_options *o, const char
 {
 	return (struct ubp_target){
 		.name = name,
-		.pid = o->who.n_pids ? o->who.pids[0] : 0,
+		.pid = o->who.n_pids ? o->who.pids[0] : o->who.in_container,
 		.debug = { o->debug.dirs, o->debug.symbols },
 		.pattern = o->lists.pattern,
 		.exclude = o->exclude.v,

@@ -10,8 +10,10 @@
 #include "cli/common/message.h"
 #include "cli/common/trace_options.h"
 #include "cli/common/who.h"
+#include "engine/base/err.h"
 #include "engine/base/pid_list.h"
 #include "engine/base/vec.h"
+#include "engine/ubp_whom.h"
 
 #define DIGITS_MAX 15
 
@@ -77,6 +79,69 @@ int who_set_tid(void *into, const char *arg)
 	return CLI_OK;
 }
 
+int who_set_user(void *into, const char *arg)
+{
+	struct target_options *who = &((struct trace_options *)into)->who;
+	uint64_t number;
+
+	if (who->of_user)
+		return cli_usage_error("a user is given twice");
+	who->of_user = true;
+	if (cli_number(arg, 0, UINT32_MAX - 1, &number)) {
+		who->user = (uid_t)number;
+		return CLI_OK;
+	}
+	return who_user(arg, &who->user) ? CLI_OK : cli_error("no user is called '%s'", arg);
+}
+
+int who_set_cgroup(void *into, const char *arg)
+{
+	struct target_options *who = &((struct trace_options *)into)->who;
+
+	if (who->cgroup)
+		return cli_usage_error("a control group or container is given twice");
+	who->cgroup = who_cgroup(arg);
+	return who->cgroup ? CLI_OK : cli_error("there is no control group '%s'", arg);
+}
+
+int who_set_container(void *into, const char *arg)
+{
+	struct target_options *who = &((struct trace_options *)into)->who;
+
+	if (who->cgroup)
+		return cli_usage_error("a control group or container is given twice");
+	who->of_container = true;
+	return who_container(arg, &who->cgroup, &who->in_container);
+}
+
+int who_begin(struct ubp_session *session, const struct trace_options *o)
+{
+	struct ubp_err err;
+
+	ubp_err_reset(&err);
+	if (o->who.of_user && ubp_only_user(session, o->who.user, &err) < 0)
+		return cli_error_record(&err);
+	if (o->who.cgroup && ubp_only_cgroup(session, o->who.cgroup, &err) < 0)
+		return cli_error_record(&err);
+	if (o->who.in_container && ubp_files_as(session, o->who.in_container, &err) < 0)
+		return cli_error_record(&err);
+	return CLI_OK;
+}
+
+/* Of all processes. */
+static int check_chosen(const struct trace_options *o)
+{
+	const char *what = o->who.of_container ? "--container"
+			   : o->who.cgroup     ? "--cgroup"
+			   : o->who.of_user    ? "-u"
+					       : NULL;
+
+	if (what && (o->command || o->who.n_pids || o->who.tid))
+		return cli_usage_error(
+			"%s is for all processes: it excludes -p, -L and a command", what);
+	return CLI_OK;
+}
+
 int who_check(const struct trace_options *o)
 {
 	if (o->command && (o->who.n_pids || o->who.tid))
@@ -87,5 +152,5 @@ int who_check(const struct trace_options *o)
 		return cli_usage_error("--follow is for -p");
 	if (o->who.no_follow && !(o->who.n_pids || o->who.tid || o->command))
 		return cli_usage_error("--no-follow is for a command, or -p");
-	return CLI_OK;
+	return check_chosen(o);
 }

@@ -37,6 +37,9 @@ enum apart_op {
 	APART_TELL_PROCESSES,
 	APART_TELL_FAULTS,
 	APART_SAMPLE_NEXT, /* on */
+	APART_ONLY_USER,   /* user */
+	APART_ONLY_CGROUP, /* text */
+	APART_FILES_AS,    /* pid */
 	APART_LATENCY,     /* ns */
 	APART_PROBES_ADD, /* form, filter, disabled, cookie, handler (APART_SET_HANDLER), may it change, texts -> first, how many; with the folder */
 	APART_PROBES_REMOVE,  /* numbers */

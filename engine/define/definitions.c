@@ -75,6 +75,11 @@ void definitions_tell_faults(struct definitions *defs)
 	spec_table_tell_faults(defs->table);
 }
 
+void definitions_see_as(struct definitions *defs, pid_t pid)
+{
+	defs->opt.view = pid;
+}
+
 bool definitions_tells_faults(const struct definitions *defs)
 {
 	return defs->opt.tells_faults;

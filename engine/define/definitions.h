@@ -36,6 +36,8 @@ void definitions_free(struct definitions *defs);
 /* As definitions_options.tells_faults: of those that are added from now on. */
 void definitions_tell_faults(struct definitions *defs);
 bool definitions_tells_faults(const struct definitions *defs);
+/* Targets are sought as @pid sees them from now on, as definitions_options.view. */
+void definitions_see_as(struct definitions *defs, pid_t pid);
 /* The program that will be run: static probes are sought there, too. It stays the caller's. */
 void definitions_set_program(struct definitions *defs, const char *program);
 

@@ -120,14 +120,16 @@ static int remember_alias(struct definitions *defs, const char *target, char **p
 	return 0;
 }
 
-/* The first that lives, or whose leader has ended: any of its threads. */
+/* Of .pids, the first that lives, or whose leader has ended: any of its threads. */
 pid_t files_view(const struct definitions *defs)
 {
 	pid_t live = 0;
 
 	for (size_t i = 0; i < defs->opt.n_pids && !live; i++)
 		live = task_live_thread(defs->opt.pids[i]);
-	return live || !defs->opt.n_pids ? live : defs->opt.pids[0];
+	if (!defs->opt.n_pids)
+		return defs->opt.view;
+	return live ? live : defs->opt.pids[0];
 }
 
 static int stat_file(const char *path, struct stat *ret_st, struct ubp_err *err)

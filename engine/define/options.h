@@ -44,7 +44,8 @@ struct definitions_options {
 	 * were resolved to in all of them, or in the process of thread .tid. */
 	const pid_t *pids;
 	size_t n_pids;
-	pid_t tid; /* 0: none */
+	pid_t tid;  /* 0: none */
+	pid_t view; /* ... or as this one sees them, if there are no .pids; 0: as we do */
 	/* A warning, one line, on the thread that adds; and what is as it should be, but not known to the user. May be NULL. */
 	void (*warn)(void *ctx, const char *text);
 	void (*tell)(void *ctx, const char *text);

@@ -285,6 +285,29 @@ void apart_sample_next(struct ubp_session *s, bool on)
 	(void)ask_numbers(s, APART_SAMPLE_NEXT, (uint64_t[]){ on }, 1, NULL);
 }
 
+int apart_only_user(struct ubp_session *s, uid_t user, struct ubp_err *err)
+{
+	return (int)ask_numbers(s, APART_ONLY_USER, (uint64_t[]){ user }, 1, err);
+}
+
+int apart_files_as(struct ubp_session *s, pid_t pid, struct ubp_err *err)
+{
+	return apart_pid(s, APART_FILES_AS, pid, err);
+}
+
+int apart_only_cgroup(struct ubp_session *s, const char *cgroup, struct ubp_err *err)
+{
+	struct apart_request r;
+	int rc = apart_begin(&r, s, APART_ONLY_CGROUP, err);
+
+	if (rc < 0)
+		return rc;
+	wire_put_text(&r.line->out, cgroup);
+	rc = (int)apart_ask(&r, NULL, err);
+	apart_end(&r);
+	return rc;
+}
+
 void apart_set_latency(struct ubp_session *s, uint64_t max_ns)
 {
 	(void)ask_numbers(s, APART_LATENCY, &max_ns, 1, NULL);

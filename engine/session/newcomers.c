@@ -271,6 +271,8 @@ enum finder_verdict newcomers_wants(void *ctx, pid_t pid)
 	pid_t tid = task_live_thread(pid);
 	bool found;
 
+	if (tid && !whom_has(&s->newcomer.whom, tid))
+		return task_live_thread(pid) ? FINDER_NOT_YET : FINDER_ENDED;
 	if (!tid || (maps_read(tid, &maps, &err) < 0 && !task_live_thread(pid)))
 		return FINDER_ENDED;
 	list = probe_list_get(&s->plant);
@@ -394,7 +396,7 @@ static int seize_executor(struct ubp_session *s, pid_t tid, pid_t pid)
 
 	if (!pid)
 		return -ESRCH;
-	if (map_get(&s->excluded, (uint64_t)pid))
+	if (map_get(&s->excluded, (uint64_t)pid) || !whom_has(&s->newcomer.whom, tid))
 		return 0;
 	rc = attach_at_exec(&s->tracer, tid, &err);
 	p = rc == 0 ? map_get(&s->tracer.processes, (uint64_t)pid) : NULL;

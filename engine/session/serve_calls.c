@@ -19,6 +19,7 @@
 #include "engine/ubp_stats.h"
 #include "engine/ubp_tally.h"
 #include "engine/ubp_trigger.h"
+#include "engine/ubp_whom.h"
 
 /* --- definitions ----------------------------------------------------------------------------- */
 
@@ -42,6 +43,21 @@ static int64_t serve_sample_next(struct served *v, struct ubp_err *err)
 	(void)err;
 	ubp_sample_next(v->session, wire_get(&v->in));
 	return 0;
+}
+
+static int64_t serve_only_user(struct served *v, struct ubp_err *err)
+{
+	return ubp_only_user(v->session, (uid_t)wire_get(&v->in), err);
+}
+
+static int64_t serve_files_as(struct served *v, struct ubp_err *err)
+{
+	return ubp_files_as(v->session, (pid_t)wire_get(&v->in), err);
+}
+
+static int64_t serve_only_cgroup(struct served *v, struct ubp_err *err)
+{
+	return ubp_only_cgroup(v->session, wire_get_text(&v->in), err);
 }
 
 static int64_t serve_tell_processes(struct served *v, struct ubp_err *err)
@@ -361,6 +377,9 @@ serve_fn *serve_call(uint64_t op)
 		[APART_TELL_PROCESSES] = serve_tell_processes,
 		[APART_TELL_FAULTS] = serve_tell_faults,
 		[APART_SAMPLE_NEXT] = serve_sample_next,
+		[APART_ONLY_USER] = serve_only_user,
+		[APART_ONLY_CGROUP] = serve_only_cgroup,
+		[APART_FILES_AS] = serve_files_as,
 		[APART_LATENCY] = serve_latency,
 		[APART_PROBES_ADD] = serve_probes_add,
 		[APART_PROBES_REMOVE] = serve_probes_remove,

@@ -231,6 +231,7 @@ void ubp_session_free(struct ubp_session *s)
 	free(s->newcomer.candidates.v);
 	free(s->newcomer.executors.v);
 	free(s->newcomer.loaders.v);
+	whom_free(&s->newcomer.whom);
 	mailbox_free(s->mail);
 	plant_fini(&s->plant);
 	free(s->pids);

@@ -36,6 +36,7 @@ int session_definitions_new(const struct ubp_session *s, struct definitions **re
 		.pids = s->pids,
 		.n_pids = o->n_pids,
 		.tid = o->tid,
+		.view = s->newcomer.whom.view,
 		.warn = o->warn,
 		.tell = o->tell,
 		.warn_ctx = o->warn_ctx,

@@ -20,6 +20,7 @@
 #include "engine/hit/hit.h"
 #include "engine/session/alarm.h"
 #include "engine/session/event.h"
+#include "engine/session/whom.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
 #include "engine/space/state.h"
@@ -114,6 +115,7 @@ struct session_newcomers {
 	bool is_seizing;         /* ... one more of them is just being seized */
 	unsigned n_held;         /* processes that were seized so, before they ran it */
 	const char *finder_kind; /* how later processes are found; NULL: not at all */
+	struct whom whom;        /* of all, these alone */
 };
 
 /* Processes that nobody traces while they record: letting_go.c. */

@@ -243,8 +243,8 @@ static bool is_to_try(struct ubp_session *s, pid_t pid)
 	if (p && p->waits)
 		return true;
 	if (!p || !p->at_exec)
-		return !newcomers_is_known(s, pid) && task_tracer(pid) != gettid() &&
-		       !is_of_parent(pid);
+		return whom_has(&s->newcomer.whom, pid) && !newcomers_is_known(s, pid) &&
+		       task_tracer(pid) != gettid() && !is_of_parent(pid);
 	/* In the middle of an exec that is to be reported it maps its new program already. */
 	if (newcomers_wants(s, pid) == FINDER_WANTED)
 		return !p->exec_comes;
@@ -348,6 +348,8 @@ static int add_if_wanted(void *ctx, pid_t pid)
 		handle_stops(f->s);
 	p = map_get(&f->s->tracer.processes, (uint64_t)pid);
 	if (map_get(&f->s->excluded, (uint64_t)pid) || (p && !p->waits && !p->at_exec))
+		return 0;
+	if (!whom_has(&f->s->newcomer.whom, pid))
 		return 0;
 	if (newcomers_wants(f->s, pid) != FINDER_WANTED) {
 		f->s->n_unseen += permission_to_look(pid, &err) < 0;

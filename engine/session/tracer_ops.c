@@ -156,6 +156,12 @@ static enum keep_verdict on_execed(void *ctx, const struct held *held)
 	 * old image, and the guard of the new one would not outlive what is still to be done. */
 	if (t->process->silent || t->process->is_leaving || s->is_ending)
 		return LET_GO;
+	/* It acts for another user now, or was seized in its exec, before that was known. */
+	if (is_open(s) && !whom_has(&s->newcomer.whom, tid)) {
+		t->process->at_exec = t->process->waits = false;
+		session_mark_known(s, tid, false);
+		return LET_GO;
+	}
 	session_mark_known(s, tid, true);
 	processes_execute(s, t->process);
 	if (t->process->at_exec)
