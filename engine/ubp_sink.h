@@ -45,12 +45,23 @@ struct ubp_sink_form {
 /* The form of a name. False: there is none. */
 bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form);
 
+/* When an event of a text was. */
+enum ubp_sink_time {
+	UBP_SINK_TIME_KERNEL,   /* seconds of the session's clock, as the kernel prints them */
+	UBP_SINK_TIME_RELATIVE, /* since the first event */
+	UBP_SINK_TIME_DELTA,    /* since the event before */
+	UBP_SINK_TIME_CLOCK,    /* "14:03:12.000123", local time of day */
+	UBP_SINK_TIME_NONE,
+};
+
 struct ubp_sink_options {
 	const char *form; /* its name */
 	bool raw; /* text: strings and names as the kernel prints them; else escaped: see ubp_event.h */
 	bool header; /* text: the kernel's header of a trace in front */
 	const char *
 		service; /* "otlp": what a process is called as a service; NULL: its name. Borrowed */
+	enum ubp_sink_time time; /* text */
+	bool colour;             /* text: for a terminal */
 };
 
 struct ubp_sink;

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli/common/message.h"
+#include "cli/common/output.h"
+#include "cli/common/trace_options.h"
 #include "engine/ubp.h"
 
 /*
@@ -64,7 +67,9 @@ static int print_one(char **ret_text, struct ubp_session *session, const char *w
 	return len;
 }
 
-char *banner_text(struct ubp_session *session, const char *what, const char *duration)
+/* "Tracing ...": what is traced by @session; @what: what a probe is called. @duration: in seconds, as it was given; NULL: until Ctrl-C.
+ * Allocated; NULL: out of memory. */
+static char *banner_text(struct ubp_session *session, const char *what, const char *duration)
 {
 	size_t n = ubp_n_probes(session);
 	bool is_one = is_one_event(session, n);
@@ -84,4 +89,29 @@ char *banner_text(struct ubp_session *session, const char *what, const char *dur
 	else
 		len = asprintf(&text, "Tracing %zu %ss. Ctrl-C to end.", n, what);
 	return len < 0 ? NULL : text;
+}
+
+/* With a command there is none: what it prints must stay what it is. */
+static void say(struct output *out, const struct trace_options *o, const char *text)
+{
+	if (!o->form.is_data && !o->to.output && !o->command)
+		output_line(out, "%s", text);
+	else
+		cli_line(text);
+}
+
+void banner_begin(struct output *out, const struct trace_options *o,
+		  struct ubp_session *session)
+{
+	char *text = banner_text(session, o->what, o->ends.duration);
+
+	if (text)
+		say(out, o, text);
+	free(text);
+}
+
+void banner_end(struct output *out, const struct trace_options *o)
+{
+	say(out, o, "");
+	say(out, o, "Ending tracing...");
 }

@@ -6,10 +6,13 @@
 #ifndef UBP_CLI_COMMON_BANNER_H
 #define UBP_CLI_COMMON_BANNER_H
 
+struct output;
+struct trace_options;
 struct ubp_session;
 
-/* "Tracing ...": what is traced by @session, before it starts; @what: what a probe is called. @duration: in seconds, as it was given; NULL: until Ctrl-C.
- * Allocated; NULL: out of memory. */
-char *banner_text(struct ubp_session *session, const char *what, const char *duration);
+/* The first line and the last two. They stand in the trace, as perf-tools has it, but never in data or beside a command's own output. */
+void banner_begin(struct output *out, const struct trace_options *o,
+		  struct ubp_session *session);
+void banner_end(struct output *out, const struct trace_options *o);
 
 #endif

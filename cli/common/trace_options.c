@@ -154,6 +154,16 @@ static int set_mode(void *into, const char *arg)
 	return cli_usage_error("--mode takes auto, jump, trap or step, not '%s'", arg);
 }
 
+static int set_time(void *into, const char *arg)
+{
+	return text_take_time(&((struct trace_options *)into)->to.text, arg);
+}
+
+static int set_colour(void *into, const char *arg)
+{
+	return text_take_colour(&((struct trace_options *)into)->to.text, arg);
+}
+
 static int set_clock(void *into, const char *arg)
 {
 	static const char *const names[] = { "mono", "mono_raw", "boot", "real" };
@@ -392,6 +402,7 @@ static const struct cli_option table[] = {
 	{ 0, "otlp", "FILE|URL", .set = set_otlp,
 	  .help = "spans of calls, log records and metrics as OTLP/JSON, to FILE or to\n"
 		  "the OpenTelemetry collector at URL" },
+	TEXT_OPTIONS(set_time, set_colour),
 	{ 0, "clock", "NAME", .values = "mono mono_raw boot real", .set = set_clock,
 	  .help = "time stamps of mono (default), mono_raw, boot or real" },
 	{ 'v', "view-format", FLAG(only.format),
@@ -436,6 +447,10 @@ static const struct cli_option table[] = {
 		  "if that can be" },
 	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },
 	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
+	{ 0, "notes", "WHEN", .set = notes_set,
+	  .help = "tell on standard error how many processes are traced, and, when there\n"
+		  "was no hit for 5 s, why that may be: auto (default: on a terminal),\n"
+		  "always, never, or after how many seconds" },
 	{ 0, "ready-fd", "N", .set = set_ready_fd,
 	  .help = "write \"ready\" to descriptor N when all is planted" },
 	{ 0, "control", "fifo:CTL[,ACK]", .set = set_control,
@@ -483,6 +498,8 @@ int trace_options_check(const struct trace_options *o)
 				       "--definition and --explain");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
+	if (text_check(&o->to.text, &o->form) != CLI_OK)
+		return CLI_USAGE;
 	if (o->budget.once && o->budget.sample)
 		return cli_usage_error(
 			"--once has the first hit of each probe: it excludes --sample");

@@ -11,10 +11,12 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "cli/common/notes.h"
 #include "cli/common/option.h"
 #include "cli/common/pictures.h"
 #include "cli/common/record.h"
 #include "cli/common/tally.h"
+#include "cli/common/text_options.h"
 #include "cli/common/trigger.h"
 #include "cli/live/options.h"
 #include "engine/ubp.h"
@@ -81,6 +83,7 @@ struct to_options {
 	struct record_options record;    /* as they are */
 	struct picture_options pictures; /* at the end, beside that */
 	bool tui;                        /* a table in place of lines */
+	struct text_options text;
 	bool append;            /* to what is in either file, which is opened anew at SIGHUP */
 	const char *otlp;       /* --otlp: a file, or a collector */
 	const char *prometheus; /* --prometheus: where numbers are asked for; NULL: nowhere */
@@ -134,6 +137,7 @@ struct trace_options {
 	struct steer_options steer;
 	struct print_options only;
 	struct target_options who;
+	struct notes_options notes;
 	struct debug_options debug;
 	struct budget_options budget;
 	struct tally_options tally;

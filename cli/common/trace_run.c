@@ -13,7 +13,6 @@
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,6 +28,7 @@
 #include "cli/common/form.h"
 #include "cli/common/heap.h"
 #include "cli/common/message.h"
+#include "cli/common/notes_run.h"
 #include "cli/common/output.h"
 #include "cli/common/pictures.h"
 #include "cli/common/signals.h"
@@ -60,6 +60,7 @@ struct run {
 	struct live_serve *serve; /* others ask by it; NULL: nobody can */
 	struct hosts hosts;
 	uint64_t deadline_ns; /* 0: none */
+	struct notes notes;
 	struct tally_print tally;
 	bool tally_is_away; /* the last table was taken from the terminal, for events */
 	uint64_t tally_ns;  /* when what is counted is printed next; 0: at the end */
@@ -73,43 +74,6 @@ struct run {
 };
 
 /* --- what is printed -------------------------------------------------------- */
-
-/* A line: banners stand in the trace as perf-tools has it, but never in data or beside a
- * command's own output. */
-__attribute__((format(printf, 2, 3))) static void say(struct run *run, const char *fmt, ...)
-{
-	bool in_trace = !run->opt->form.is_data && !run->opt->to.output && !run->opt->command;
-	char *text;
-	va_list ap;
-	int n;
-
-	va_start(ap, fmt);
-	n = vasprintf(&text, fmt, ap);
-	va_end(ap);
-	if (n < 0)
-		return;
-	if (in_trace)
-		output_line(&run->out, "%s", text);
-	else
-		cli_line(text);
-	free(text);
-}
-
-/* With a command there is none: what it prints must stay what it is. */
-static void say_banner(struct run *run)
-{
-	char *text = banner_text(run->session, run->opt->what, run->opt->ends.duration);
-
-	if (text)
-		say(run, "%s", text);
-	free(text);
-}
-
-static void say_end(struct run *run)
-{
-	say(run, "%s", "");
-	say(run, "Ending tracing...");
-}
 
 /* What the trace itself has no place for. */
 static void tell_untold(struct run *run)
@@ -328,6 +292,7 @@ static void trace(struct run *run)
 			return;
 		tally = look_at_tally(run);
 		hosts = look_at_hosts(run);
+		hosts = sooner(hosts, notes_look(&run->notes, run->n_events));
 		if (run->tui)
 			tally = sooner(tally, tui_look(run->tui));
 		if (!output_flush(&run->out) || run->ending || has_count(run) ||
@@ -390,7 +355,7 @@ static void print_rest(struct run *run)
 	if (record_end(run->session, &run->opt->to.record, run->failed) != CLI_OK)
 		run->failed = true;
 	if (!run->opt->command && !run->opt->live.detach)
-		say_end(run);
+		banner_end(&run->out, run->opt);
 	(void)drain(run);
 }
 
@@ -463,10 +428,11 @@ static int run_started(struct run *run)
 	if (run->opt->to.tui && tui_begin(run->session, &run->out, &run->tui) != CLI_OK)
 		run->failed = true;
 	if (!run->opt->command && !run->opt->live.detach && !run->tui)
-		say_banner(run);
+		banner_begin(&run->out, run->opt, run->session);
 	text = ubp_sink_begin(run->sink, &len);
 	hosts_text(&run->hosts, text, len);
 	(void)output_flush(&run->out);
+	notes_begin(&run->notes, run->session, run->opt);
 	detach_done(run->opt);
 	tell_ready(run->opt->steer.ready_fd);
 	run->out.hold = run->opt->ends.duration != NULL && !run->tui;
@@ -573,6 +539,7 @@ static int run_to(struct run *run)
 	if (run->opt->to.append)
 		output_append(&run->out);
 	how.raw = run->out.raw;
+	text_apply(&run->opt->to.text, &run->opt->form, run->out.is_tty, &how);
 	if (ubp_sink_new(run->session, &how, &run->sink, &err) < 0)
 		status = cli_error_record(&err);
 	else

@@ -233,6 +233,7 @@ static int make_sink(struct report *r)
 	ubp_recording_info(r->recording, &info);
 	output_raw(&r->out, info.strict);
 	how.raw = r->out.raw;
+	text_apply(&r->opt->text, &r->opt->form, r->out.is_tty, &how);
 	if (ubp_recording_sink(r->recording, &how, &r->sink, &err) < 0)
 		return cli_error_record(&err);
 	return choose(r);

@@ -34,6 +34,16 @@ static int set_otlp(void *into, const char *arg)
 	return set_form(into, "otlp");
 }
 
+static int set_time(void *into, const char *arg)
+{
+	return text_take_time(&((struct report_options *)into)->text, arg);
+}
+
+static int set_colour(void *into, const char *arg)
+{
+	return text_take_colour(&((struct report_options *)into)->text, arg);
+}
+
 static int set_output(void *into, const char *arg)
 {
 	((struct report_options *)into)->output = arg;
@@ -190,6 +200,7 @@ static const struct cli_option table[] = {
 	{ 0, "otlp", "FILE|URL", .set = set_otlp,
 	  .help = "spans of calls and log records as OTLP/JSON, to FILE or to the\n"
 		  "OpenTelemetry collector at URL" },
+	TEXT_OPTIONS(set_time, set_colour),
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
 	{ 'o', "output", "FILE", .set = set_output, .help = "write to FILE" },
 	{ 'h', "help", FLAG(help), .help = "print this" },
@@ -245,7 +256,7 @@ static int check(const struct report_options *o)
 		return cli_usage_error("--diff compares FILEs: it excludes --align");
 	if (o->header && !o->form.has_header)
 		return cli_usage_error("-H is for text: it excludes --%s", o->form.name);
-	if (check_output(o) != CLI_OK)
+	if (text_check(&o->text, &o->form) != CLI_OK || check_output(o) != CLI_OK)
 		return CLI_USAGE;
 	return o->info ? CLI_OK : form_check(&o->form, o->output, false, false);
 }

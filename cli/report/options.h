@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cli/common/text_options.h"
 #include "engine/ubp_recording.h"
 #include "engine/ubp_sink.h"
 
@@ -32,6 +33,7 @@ struct report_options {
 	struct ubp_recording_time from, to;
 	const char *output; /* NULL: standard output */
 	const char *otlp;   /* --otlp: a file, or a collector; NULL: not */
+	struct text_options text;
 	bool help, version, header, info;
 };
 

@@ -56,11 +56,16 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 		.service = options->service,
 		.escape = !options->raw,
 		.header = options->header,
+		.time = (enum sink_time)options->time,
+		.colour = options->colour,
 		/* Files are read for that. */
 		.n_cpus = options->header ? (unsigned)sysconf(_SC_NPROCESSORS_ONLN) : 0,
 	};
 	struct ubp_sink *sink;
 
+	_Static_assert((int)SINK_TIME_KERNEL == UBP_SINK_TIME_KERNEL &&
+			       (int)SINK_TIME_NONE == UBP_SINK_TIME_NONE,
+		       "both mean the same");
 	*ret_sink = NULL;
 	if (!kind)
 		return ubp_fail(err, EINVAL, "there is no form '%s' of output", options->form);
@@ -130,8 +135,11 @@ void ubp_sink_free(struct ubp_sink *sink)
 
 bool session_sink_is_apart(const struct ubp_sink *sink)
 {
+	enum sink_time time = sink->sink->opt.time;
+
 	/* Names for stacks are read as events are. */
-	return sink->sink->kind->is_apart && !sink->texts->resolver;
+	return sink->sink->kind->is_apart && !sink->texts->resolver &&
+	       time != SINK_TIME_RELATIVE && time != SINK_TIME_DELTA;
 }
 
 struct ubp_sink *session_sink_again(const struct ubp_sink *sink)

@@ -18,6 +18,7 @@
 #include "engine/picture/picture.h"
 #include "engine/sink/buf.h"
 #include "engine/sink/frame.h"
+#include "engine/sink/stamp.h"
 #include "engine/spec/spec.h"
 
 /* The probes whose records may come. More may come with their first record. */
@@ -34,6 +35,8 @@ struct sink_options {
 	const char
 		*service; /* what its processes are called as services; NULL: by their names */
 	bool escape;      /* what is printed raw else: see sink_text_options */
+	enum sink_time time; /* text: when events were */
+	bool colour;         /* text: for a terminal */
 	bool header;      /* a line or more in front, where there are any */
 	unsigned n_cpus;  /* for that header */
 };

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/base/escape.h"
+#include "engine/sink/colour.h"
 #include "engine/sink/float.h"
 #include "engine/sink/names.h"
 #include "engine/sink/sink.h"
@@ -14,7 +15,7 @@
 #include "engine/sink/value.h"
 
 /* Everything in front of the args but the event's name, all numbers at their longest. */
-#define HEAD_MAX 192
+#define HEAD_MAX 256
 
 /* "0x", a number, a comma. */
 #define NUMBER_MAX (SINK_FLOAT_MAX + 4)
@@ -207,25 +208,20 @@ static char *pad(const char *start, char *end, size_t width)
 	return end;
 }
 
-/* "            task-4242    [001] .....  3927.545993: " */
-static char *put_context(char *to, const struct event_record *record,
-			 const struct sink_text_options *opt)
+static char *put_colour(char *to, const char *colour, const struct sink_text_options *opt)
 {
-	size_t comm_len = strnlen(record->comm, sizeof(record->comm));
-	uint64_t us = (record->time + 500) / 1000; /* rounded, as the kernel does */
-	char digits[SINK_NUMBER_MAX], *end, *start;
+	return opt->colour ? sink_put_text(to, colour, strlen(colour)) : to;
+}
 
-	memset(to, ' ', 16 - comm_len);
-	to = put_bytes(to + 16 - comm_len, (const uint8_t *)record->comm, comm_len, opt);
-	*to++ = '-';
-	start = to;
-	to = pad(start, sink_put_int(to, record->tid), 7);
-	to = sink_put_text(to, " [", 2);
-	if (record->cpu < 1000)
-		to = sink_put_digits(to, record->cpu, 3);
-	else
-		to = sink_put_dec(to, record->cpu);
-	to = sink_put_text(to, "] ..... ", 8);
+/* " 3927.545993: " */
+static char *put_time(char *to, const struct event_record *record,
+		      const struct sink_text_options *opt)
+{
+	uint64_t us = (record->time + 500) / 1000; /* rounded, as the kernel does */
+	char digits[SINK_NUMBER_MAX], *end;
+
+	if (opt->stamps)
+		return sink_put_text(to, opt->stamps->text, opt->stamps->len);
 	end = sink_put_dec(digits, us / 1000000);
 	to = pad(to, to, end - digits < 5 ? (size_t)(5 - (end - digits)) : 0);
 	to = sink_put_text(to, digits, (size_t)(end - digits));
@@ -234,11 +230,44 @@ static char *put_context(char *to, const struct event_record *record,
 	return sink_put_text(to, ": ", 2);
 }
 
+/* "            task-4242    [001] .....  3927.545993: " */
+static char *put_context(char *to, const struct event_record *record,
+			 const struct sink_text_options *opt)
+{
+	size_t comm_len = strnlen(record->comm, sizeof(record->comm));
+	char *start;
+
+	memset(to, ' ', 16 - comm_len);
+	to = put_colour(to + 16 - comm_len, SINK_COLOUR_TASK, opt);
+	to = put_bytes(to, (const uint8_t *)record->comm, comm_len, opt);
+	*to++ = '-';
+	start = to;
+	to = sink_put_int(to, record->tid);
+	if (opt->colour) {
+		size_t len = (size_t)(to - start);
+
+		to = put_colour(to, SINK_COLOUR_END, opt);
+		to = pad(to, to, len < 7 ? 7 - len : 0);
+	} else {
+		to = pad(start, to, 7);
+	}
+	to = sink_put_text(to, " [", 2);
+	if (record->cpu < 1000)
+		to = sink_put_digits(to, record->cpu, 3);
+	else
+		to = sink_put_dec(to, record->cpu);
+	to = sink_put_text(to, "] ..... ", 8);
+	return put_time(to, record, opt);
+}
+
 /* "event: (0xIP)" or "event: (0xRETIP <- 0xFUNC)" */
 static char *put_place(char *to, const struct spec_probe *probe,
-		       const struct event_record *record)
+		       const struct event_record *record, const struct sink_text_options *opt)
 {
+	to = put_colour(
+		to, probe->kind == PROBE_RETURN ? SINK_COLOUR_RETURN : SINK_COLOUR_ENTRY, opt);
 	to = sink_put_text(to, probe->event, strlen(probe->event));
+	to = put_colour(to, SINK_COLOUR_END, opt);
 	if (probe->is_made) {
 		*to++ = ':';
 		return to;
@@ -266,9 +295,10 @@ static void add_stack(struct sink_buf *buf, const struct event_record *record,
 	sink_text_stack(buf, record, opt);
 }
 
-static void add_lost(struct sink_buf *buf, uint64_t n)
+static void add_lost(struct sink_buf *buf, uint64_t n, bool colour)
 {
-	sink_buf_printf(buf, "[LOST %" PRIu64 " EVENTS]\n", n);
+	sink_buf_printf(buf, "%s[LOST %" PRIu64 " EVENTS]%s\n", colour ? SINK_COLOUR_BAD : "",
+			n, colour ? SINK_COLOUR_END : "");
 }
 
 void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
@@ -277,7 +307,7 @@ void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 	char *to;
 
 	if (record->kind == EVENT_LOST) {
-		add_lost(buf, record->n_lost);
+		add_lost(buf, record->n_lost, opt->colour);
 		return;
 	}
 	if (record->kind == EVENT_PROCESS)
@@ -286,7 +316,7 @@ void sink_text_line(struct sink_buf *buf, const struct spec_probe *probe,
 	if (!to)
 		return;
 	to = put_context(to, record, opt);
-	sink_buf_end(buf, put_place(to, probe, record));
+	sink_buf_end(buf, put_place(to, probe, record, opt));
 	sink_text_args(buf, probe, record, opt);
 	sink_buf_add(buf, "\n", 1);
 	if (record->n_stack > 0)
@@ -316,6 +346,23 @@ void sink_text_header(struct sink_buf *buf, uint64_t n_entries, uint64_t n_writt
 
 /* --- as a way to print -------------------------------------------------------- */
 
+struct text {
+	struct sink sink;
+	struct sink_stamps stamps;
+};
+
+static const struct sink_stamps *stamp(struct text *text, const struct event_record *record)
+{
+	const struct picture_about *about = text->sink.opt.about;
+
+	if (text->sink.opt.time == SINK_TIME_KERNEL)
+		return NULL;
+	text->stamps.kind = text->sink.opt.time;
+	text->stamps.to_real = about ? about->real_ns - about->clock_ns : 0;
+	sink_stamps_next(&text->stamps, record->time);
+	return &text->stamps;
+}
+
 static void begin(struct sink *sink, struct sink_buf *to)
 {
 	if (sink->opt.header)
@@ -339,7 +386,9 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 		  const struct event_record *record)
 {
 	struct sink_text_options opt = { .escape = sink->opt.escape,
-					 .resolver = sink->opt.resolver };
+					 .resolver = sink->opt.resolver,
+					 .stamps = stamp((struct text *)sink, record),
+					 .colour = sink->opt.colour };
 
 	if (sink->host)
 		add_host(to, sink->host);
@@ -348,15 +397,14 @@ static void event(struct sink *sink, struct sink_buf *to, const struct spec_prob
 
 static void lost(struct sink *sink, struct sink_buf *to, uint64_t n)
 {
-	(void)sink;
-	add_lost(to, n);
+	add_lost(to, n, sink->opt.colour);
 }
 
 const struct sink_kind sink_text = {
 	.name = "text",
 	.has_header = true,
 	.is_apart = true,
-	.size = sizeof(struct sink),
+	.size = sizeof(struct text),
 	.begin = begin,
 	.event = event,
 	.lost = lost,

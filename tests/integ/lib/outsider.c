@@ -81,7 +81,9 @@ static int trace(struct outsider *o, struct ubp_err *err)
 static int run(struct outsider *o, const char *definition, struct ubp_err *err)
 {
 	struct ubp_options options = UBP_OPTIONS_INIT;
-	struct ubp_sink_options form = { "json", false, false, NULL };
+	struct ubp_sink_options form = {
+		"json", false, false, NULL, UBP_SINK_TIME_KERNEL, false
+	};
 	struct ubp_probe_stats stats;
 	int rc;
 
