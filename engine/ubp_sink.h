@@ -31,7 +31,7 @@ struct ubp_sink_form {
 			   * "folded": equal stacks counted, at the end; "html": a page to look at, "flame" and "heat":
 			   * a flame graph and a heat map, as SVG, at the end; "otlp": each line
 			   * a request to an OpenTelemetry collector: spans, log records; "csv", "chrome", "perfetto", "pprof",
-			   * "ctf": for other programs; "stats", "stats-json": of calls, at the end */
+			   * "ctf": for other programs; "tree": calls below those that made them, as they begin and end; "stats", "stats-json": of calls, at the end */
 	bool is_data;    /* for programs: no other line may stand between what it gives */
 	bool has_header; /* it can begin with one: ubp_sink_options.header */
 	bool is_binary;  /* not for terminals */

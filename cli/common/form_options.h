@@ -8,8 +8,12 @@
 
 /* @set: struct cli_option.choose, which is handed the form's name. */
 #define FORM_OPTIONS(set)                                                                      \
-	{ 0, "csv", .choose = (set),                                                           \
-	  .help = "a line of comma-separated values for each event, behind a header" },        \
+	{ 0, "tree", .choose = (set),                                                          \
+	  .help = "calls of each thread, each below the one that made it; takes entries and "  \
+		  "returns" },                                                                 \
+		{ 0, "csv", .choose = (set),                                                   \
+		  .help = "a line of comma-separated values for each event, behind a "         \
+			  "header" },                                                          \
 		{ 0, "chrome", .choose = (set),                                                \
 		  .help = "calls and events as Trace Event JSON, for ui.perfetto.dev, "        \
 			  "speedscope,\n"                                                      \

@@ -72,5 +72,5 @@ void text_apply(const struct text_options *o, const struct ubp_sink_form *form, 
 		struct ubp_sink_options *how)
 {
 	how->time = o->time;
-	how->colour = is_text(form) && is_shown(o, is_tty);
+	how->colour = !form->is_data && is_shown(o, is_tty);
 }

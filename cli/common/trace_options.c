@@ -44,7 +44,7 @@ static int set_form(void *into, const char *name)
 {
 	struct trace_options *o = into;
 
-	if (o->form.is_data && strcmp(o->form.name, name) != 0)
+	if (strcmp(o->form.name, "text") != 0 && strcmp(o->form.name, name) != 0)
 		return cli_usage_error("--%s has a form of its own: it excludes --%s", name,
 				       o->form.name);
 	(void)ubp_sink_form(name, &o->form);

@@ -46,6 +46,8 @@
 
 #define BATCH_BYTES  (64 * 1024)          /* written at once, at most about this much */
 #define COLLECTOR_NS (30 * 1000000000ULL) /* at the end a collector is waited for no longer */
+#define FLUSH_NS                                                                               \
+	(100 * 1000000ULL) /* behind the last event what waits for the next is written */
 #define HOLD_BYTES   (64 * 1024 * 1024)   /* -d: text kept in memory */
 
 struct run {
@@ -65,6 +67,7 @@ struct run {
 	bool tally_is_away; /* the last table was taken from the terminal, for events */
 	uint64_t tally_ns;  /* when what is counted is printed next; 0: at the end */
 	uint64_t delay_ns;  /* when probes that are off are switched on; 0: no more */
+	uint64_t flush_ns;  /* when what waits for the next event is written; 0: nothing does */
 	uint64_t n_events;
 	uint64_t n_dropped; /* over HOLD_BYTES */
 	bool ending;        /* asked to end by a signal */
@@ -269,6 +272,24 @@ static int look_at_tally(struct run *run)
 	return time_left_ms(run->tally_ns);
 }
 
+/* What waits for the next event, if there is none soon. @n: events that have just come. */
+static int look_at_waiting(struct run *run, int n)
+{
+	const char *text;
+	size_t len;
+	int left;
+
+	if (n > 0 && !run->opt->form.is_data)
+		run->flush_ns = cli_now_ns() + FLUSH_NS;
+	left = time_left_ms(run->flush_ns);
+	if (left != 0)
+		return left;
+	run->flush_ns = 0;
+	text = ubp_sink_flush(run->sink, &len);
+	hosts_text(&run->hosts, text, len);
+	return -1;
+}
+
 /* And of what goes to a collector. */
 static int look_at_hosts(struct run *run)
 {
@@ -284,14 +305,16 @@ static int sooner(int a, int b)
 
 static void trace(struct run *run)
 {
-	int left, delay, tally, hosts;
+	int n = 0, left, delay, tally, hosts;
 
 	for (;;) {
 		delay = look_at_delay(run);
-		if (output_pending(&run->out) < BATCH_BYTES && take_events(run) < 0)
+		n = output_pending(&run->out) < BATCH_BYTES ? take_events(run) : 0;
+		if (n < 0)
 			return;
 		tally = look_at_tally(run);
 		hosts = look_at_hosts(run);
+		hosts = sooner(hosts, look_at_waiting(run, n));
 		hosts = sooner(hosts, notes_look(&run->notes, run->n_events));
 		if (run->tui)
 			tally = sooner(tally, tui_look(run->tui));

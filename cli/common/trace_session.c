@@ -137,6 +137,21 @@ static int define(struct ubp_session *session, const struct trace_options *o,
 	return status;
 }
 
+/* A call without its return is not known to be over. */
+static int check_tree(struct ubp_session *session, const struct trace_options *o)
+{
+	size_t n = ubp_n_probes(session), i = 0;
+
+	if (strcmp(o->form.name, "tree") != 0)
+		return CLI_OK;
+	while (i < n && !ubp_probe_is_return(session, i))
+		i++;
+	return i < n || !n
+		       ? CLI_OK
+		       : cli_error("--tree takes returns, too: -e r:... of what -e p:... is "
+				   "the entry of");
+}
+
 static int use_session(struct ubp_session *session, const struct trace_options *o,
 		       trace_session_add_fn *add)
 {
@@ -154,6 +169,8 @@ static int use_session(struct ubp_session *session, const struct trace_options *
 		return status;
 	if (ubp_n_probes(session) == 0 && !o->live.session)
 		return cli_error("no definition is given");
+	if (check_tree(session, o) != CLI_OK)
+		return CLI_FAILED;
 	if (tally_is_wanted(&o->tally) && tally_begin(session, &o->tally) != CLI_OK)
 		return CLI_FAILED;
 	status = triggers_write(session, o);

@@ -10,7 +10,7 @@ static const struct sink_kind *const kinds[] = { &sink_text,  &sink_json,       
 						 &sink_otlp,  &sink_html,       &sink_flame,
 						 &sink_heat,  &sink_csv,        &sink_chrome,
 						 &sink_stats, &sink_stats_json, &sink_perfetto,
-						 &sink_pprof, &sink_ctf };
+						 &sink_pprof, &sink_ctf,        &sink_tree };
 
 const struct sink_kind *sink_kind_find(const char *name)
 {

@@ -84,7 +84,7 @@ struct sink_kind {
 
 extern const struct sink_kind sink_text, sink_json, sink_folded, sink_otlp, sink_html,
 	sink_flame, sink_heat, sink_csv, sink_chrome, sink_stats, sink_stats_json,
-	sink_perfetto, sink_pprof, sink_ctf;
+	sink_perfetto, sink_pprof, sink_ctf, sink_tree;
 
 /* The row of a name; NULL: there is none. */
 const struct sink_kind *sink_kind_find(const char *name);

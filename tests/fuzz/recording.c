@@ -28,7 +28,7 @@ static const struct form {
 	{ "text", TEXT },         { "json", JSON_LINES }, { "folded", TEXT },
 	{ "csv", TEXT },          { "stats", TEXT },      { "stats-json", JSON_WHOLE },
 	{ "chrome", JSON_WHOLE }, { "perfetto", BINARY }, { "pprof", BINARY },
-	{ "ctf", BINARY },
+	{ "ctf", BINARY },        { "tree", TEXT },
 };
 #define N_FORMS (sizeof(forms) / sizeof(forms[0]))
 

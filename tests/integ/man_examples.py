@@ -33,7 +33,7 @@ NEEDED = {"postgres": "postgres", "2301": "postgres", "ruby": "ruby", "php": "ph
           "1822": "python3", "python": "python3", "jq": "jq"}
 QUIET = re.compile(r" (-l|-v|-h|--(list|list-args|check|definition|explain|view-format|help|version|"
                    r"vars|lines-of|session|list-sessions))\b")
-EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.:]+: \w+: \(0x|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
+EVENT = re.compile(r"^ *\S.{0,15}-[0-9]+ +\[[0-9]{3}\] \S+ +[0-9.:]+: \w+: \(0x|^ *\S.{0,15}-[0-9]+ +\| +\w+\(|^\{\"time\":.*\}$|^[^;]+(;[^;]+)* [0-9]+$|^# event histogram$|^\{\"resource(?:Spans|Logs)\"", re.M)
 FORMS = re.compile(r" --(csv|chrome|perfetto|pprof|ctf)\b")
 COUNTS = re.compile(r" --(count|hist|sum|allocates)\b| --trigger hist:")
 # A table's head, a bar, an entry as JSON or of a histogram, a stack.
