@@ -8,12 +8,8 @@
 
 /* @set: struct cli_option.choose, which is handed the form's name. */
 #define FORM_OPTIONS(set)                                                                      \
-	{ 0, "tree", .choose = (set),                                                          \
-	  .help = "calls of each thread, each below the one that made it; takes entries and "  \
-		  "returns" },                                                                 \
-		{ 0, "csv", .choose = (set),                                                   \
-		  .help = "a line of comma-separated values for each event, behind a "         \
-			  "header" },                                                          \
+	{ 0, "csv", .choose = (set),                                                           \
+	  .help = "a line of comma-separated values for each event, behind a header" },        \
 		{ 0, "chrome", .choose = (set),                                                \
 		  .help = "calls and events as Trace Event JSON, for ui.perfetto.dev, "        \
 			  "speedscope,\n"                                                      \
@@ -27,6 +23,14 @@
 		0, "ctf", .choose = (set),                                                     \
 			  .help = "a folder for babeltrace2 and Trace Compass; -o gives its "  \
 				  "name"                                                       \
+	}
+
+/* For those who have returns of functions. */
+#define TREE_OPTION(set)                                                                       \
+	{                                                                                      \
+		0, "tree", .choose = (set),                                                    \
+			   .help = "calls of each thread, each below the one that made it; "   \
+				   "takes\nentries and returns"                                \
 	}
 
 #endif

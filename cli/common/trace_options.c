@@ -40,7 +40,7 @@ int trace_options_set_event(void *into, const char *arg)
 	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
 }
 
-static int set_form(void *into, const char *name)
+int trace_options_set_form(void *into, const char *name)
 {
 	struct trace_options *o = into;
 
@@ -57,7 +57,7 @@ static int set_otlp(void *into, const char *arg)
 
 	o->to.otlp = arg;
 	o->tally.with_sum = true;
-	return set_form(into, "otlp");
+	return trace_options_set_form(into, "otlp");
 }
 
 static int set_filter(void *into, const char *arg)
@@ -370,13 +370,13 @@ static const struct cli_option table[] = {
 	  .help = "source lines and inlined functions in stacks" },
 	{ 0, "stack-raw", FLAG(stacks.raw),
 	  .help = "addresses in stacks, as the kernel has them" },
-	{ 0, "folded", .choose = set_form,
+	{ 0, "folded", .choose = trace_options_set_form,
 	  .help = "count equal stacks, print them at the end, a line each, for\n"
 		  "flame graphs" },
 	{ 'H', "header", FLAG(header), .help = "print the column header first" },
-	{ 0, "json", .choose = set_form,
+	{ 0, "json", .choose = trace_options_set_form,
 	  .help = "print a JSON object for each event, a line each" },
-	FORM_OPTIONS(set_form),
+	FORM_OPTIONS(trace_options_set_form),
 	{ 'o', "output", "FILE", .set = set_output, .help = "write the events to FILE" },
 	{ 0, "tui", FLAG(to.tui),
 	  .help = "a table on the terminal in place of lines: hits a second, latencies" },

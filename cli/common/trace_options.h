@@ -152,6 +152,8 @@ int trace_options_add_definition(struct trace_options *o, enum definition_kind k
 int trace_options_add_word(void *into, const char *word);
 int trace_options_set_list(void *into, const char *arg);
 int trace_options_set_event(void *into, const char *arg);
+/* As .choose. */
+int trace_options_set_form(void *into, const char *name);
 
 /*
  * Parse by @syntax, to which the common rows are added; they write into a struct that begins

@@ -173,6 +173,7 @@ static const struct cli_option table[] = {
 	{ 0, "text", .choose = set_form,
 	  .help = "a line for each event, as the kernel's tracer prints it (default)" },
 	{ 0, "json", .choose = set_form, .help = "a JSON object for each event, a line each" },
+	TREE_OPTION(set_form),
 	FORM_OPTIONS(set_form),
 	{ 0, "stats", FLAG(stats),
 	  .help = "how often and how long functions were called, and by whom; also --json" },

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "cli/common/form_options.h"
 #include "cli/common/message.h"
 #include "cli/common/who.h"
 
@@ -41,6 +42,7 @@ static const struct cli_option table[] = {
 	{ 0, "vars", "PLACE", .set = set_vars,
 	  .help = "list the variables that can be seen at PLACE (a function, FUNCTION:LINE\n"
 		  "or FILE:LINE) of the target" },
+	TREE_OPTION(trace_options_set_form),
 	{ 0, "strict", FLAG(strict), .help = "take the kernel's grammar only" },
 };
 

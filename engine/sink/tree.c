@@ -36,7 +36,9 @@ struct tree {
 	struct map depths;
 	/* The entry that waits. */
 	struct sink_buf waiting; /* "outer(n=2)", coloured; empty: none waits */
-	struct event_record of;  /* whose head it has */
+	int32_t pid, tid;        /* its thread, name, time */
+	char comm[16];
+	uint64_t time;
 	unsigned depth;
 	const char *host;
 };
@@ -106,11 +108,11 @@ static void add_blanks(struct sink_buf *to, size_t n)
 
 /* "            task-4242    | " */
 static void add_head(const struct tree *t, struct sink_buf *to, const char *host,
-		     const struct event_record *record, unsigned depth)
+		     const char comm[16], int32_t tid, unsigned depth)
 {
-	size_t comm_len = strnlen(record->comm, sizeof(record->comm));
+	size_t comm_len = strnlen(comm, 16);
 	char digits[SINK_NUMBER_MAX];
-	size_t n = (size_t)(sink_put_int(digits, record->tid) - digits);
+	size_t n = (size_t)(sink_put_int(digits, tid) - digits);
 
 	if (host) {
 		add_bytes(t, to, host, strlen(host));
@@ -118,7 +120,7 @@ static void add_head(const struct tree *t, struct sink_buf *to, const char *host
 	}
 	add_blanks(to, 16 - comm_len);
 	add_colour(t, to, SINK_COLOUR_TASK);
-	add_bytes(t, to, record->comm, comm_len);
+	add_bytes(t, to, comm, comm_len);
 	sink_buf_add(to, "-", 1);
 	sink_buf_add(to, digits, n);
 	add_colour(t, to, SINK_COLOUR_END);
@@ -201,7 +203,7 @@ static void open_waiting(struct tree *t)
 
 	if (!t->waiting.len)
 		return;
-	add_head(t, to, t->host, &t->of, t->depth);
+	add_head(t, to, t->host, t->comm, t->tid, t->depth);
 	sink_buf_add(to, t->waiting.data, t->waiting.len);
 	sink_buf_add_text(to, " {\n");
 	t->waiting.len = 0;
@@ -226,9 +228,9 @@ static void add_end(const struct tree *t, struct sink_buf *to, const struct call
 
 static bool is_waiting(const struct tree *t, const struct call *call)
 {
-	return t->waiting.len && call->entry && t->of.tid == call->tid &&
-	       t->of.pid == call->pid && t->of.time == call->entry->time &&
-	       t->host == t->sink.host && t->depth == call->depth;
+	return t->waiting.len && call->entry && t->tid == call->tid && t->pid == call->pid &&
+	       t->time == call->entry->time && t->host == t->sink.host &&
+	       t->depth == call->depth;
 }
 
 static void on_call(void *ctx, const struct call *call)
@@ -243,7 +245,7 @@ static void on_call(void *ctx, const struct call *call)
 		set_depth(t, call->pid, call->tid, open - 1);
 	if (!is_line)
 		open_waiting(t);
-	add_head(t, to, t->sink.host, record, call->depth);
+	add_head(t, to, t->sink.host, record->comm, call->tid, call->depth);
 	if (is_line) {
 		sink_buf_add(to, t->waiting.data, t->waiting.len);
 		t->waiting.len = 0;
@@ -264,7 +266,10 @@ static void keep_waiting(struct tree *t, const struct spec_probe *probe,
 {
 	unsigned depth = depth_of(t, record->pid, record->tid);
 
-	t->of = *record;
+	t->pid = record->pid;
+	t->tid = record->tid;
+	t->time = record->time;
+	memcpy(t->comm, record->comm, sizeof(t->comm));
 	t->host = t->sink.host;
 	t->depth = depth;
 	set_depth(t, record->pid, record->tid, depth + 1);
@@ -285,7 +290,8 @@ static void add_alone(struct tree *t, const struct spec_probe *probe,
 {
 	struct sink_buf *to = t->to;
 
-	add_head(t, to, t->sink.host, record, depth_of(t, record->pid, record->tid));
+	add_head(t, to, t->sink.host, record->comm, record->tid,
+		 depth_of(t, record->pid, record->tid));
 	sink_buf_add(to, "[", 1);
 	add_name(t, to, probe->event);
 	sink_buf_add(to, "(", 1);
