@@ -16,8 +16,8 @@
 #include "cli/common/message.h"
 #include "cli/common/trace_word.h"
 #include "cli/common/tui.h"
-#include "cli/complete/complete.h"
 #include "cli/common/who.h"
+#include "cli/complete/complete.h"
 #include "cli/hosts/hosts.h"
 #include "cli/live/option_rows.h"
 #include "engine/base/vec.h"
@@ -447,7 +447,7 @@ static const struct cli_option table[] = {
 		  "if that can be" },
 	{ 'F', NULL, FLAG(no_version_check), .help = "does nothing; for scripts that pass it" },
 	{ 0, "stats", FLAG(stats), .help = "at the end, print counts on standard error" },
-	{ 0, "notes", "WHEN", .set = notes_set,
+	{ 0, "notes", "WHEN", .values = "auto always never", .set = notes_set,
 	  .help = "tell on standard error how many processes are traced, and, when there\n"
 		  "was no hit for 5 s, why that may be: auto (default: on a terminal),\n"
 		  "always, never, or after how many seconds" },

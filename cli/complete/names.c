@@ -105,25 +105,40 @@ static void say_pid(void *ctx, const char *pid, const char *exe)
 		complete_say(ctx, pid, file_of(exe));
 }
 
-/* "12,34": another one, behind the comma. */
-static void say_pids(const struct completion *c)
-{
-	const char *comma = strrchr(c->text, ',');
-	struct completion last = complete_behind(c, comma ? (size_t)(comma + 1 - c->text) : 0);
-
-	each_process(say_pid, &last);
-}
-
-/* --- targets -------------------------------------------------------------------------- */
-
 static void take_program(void *ctx, const char *pid, const char *exe)
 {
 	const char *name = file_of(exe);
 
-	(void)pid;
-	if (!strstr(name, " (deleted)"))
+	if (!strstr(name, " (deleted)") && atoi(pid) != (int)getpid())
 		(void)take(ctx, name, strlen(name));
 }
+
+/* "12,bash": another one, by number or by name, behind the comma. */
+static void say_processes(const struct completion *c)
+{
+	const char *comma = strrchr(c->text, ',');
+	struct completion last = complete_behind(c, comma ? (size_t)(comma + 1 - c->text) : 0);
+	struct names names = { 0 };
+
+	each_process(say_pid, &last);
+	each_process(take_program, &names);
+	say_names(&last, &names, "");
+}
+
+static void say_users(const struct completion *c)
+{
+	FILE *file = fopen("/etc/passwd", "re");
+	char line[1024];
+
+	while (file && fgets(line, sizeof(line), file)) {
+		line[strcspn(line, ":")] = '\0';
+		complete_say(c, line, NULL);
+	}
+	if (file)
+		(void)fclose(file);
+}
+
+/* --- targets -------------------------------------------------------------------------- */
 
 /* "libc.so.6" is told as "libc". */
 static int take_library(void *ctx, const char *name, const char *path)
@@ -307,7 +322,11 @@ void complete_names(const struct completion *c)
 	/* Somebody waits for the answer: nothing is fetched for it. */
 	(void)unsetenv("DEBUGINFOD_URLS");
 	if (strncmp(c->kind, "PID", 3) == 0)
-		say_pids(c);
+		say_processes(c);
+	else if (is(c->kind, "USER"))
+		say_users(c);
+	else if (is(c->option, "cgroup"))
+		complete_by_shell(c, "folders");
 	else if (is(c->option, "session"))
 		say_sessions(c);
 	else if (strncmp(c->kind, "TARGET", 6) == 0 || (!c->option && is_listing(c)))

@@ -48,6 +48,9 @@ start hello you
 "$UPROBE" --complete -p "1,${PID%?}" > told.txt
 grep -qx "1,$PID"$'\thello' told.txt || fail "process $PID is not told: $(cat told.txt)"
 "$UPROBE" --complete p:hel | grep -qx p:hello: || fail "a program that runs is not told"
+becomes 'hello ' -p hell
+becomes 'root ' -u roo
+becomes 'delta ' --time del
 "$UPROBE" --complete --pid "${PID%?}" | grep -q "^$PID" || fail "--pid: not told"
 "$UPROBE" --session "typed-$$" --detach -o session.txt -p "$PID" "p:$FIXTURES/hello:greet" 2> err.txt || fail "no session: $(cat err.txt)"
 becomes "typed-$$ " --session "typed-$$"
