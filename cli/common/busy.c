@@ -69,7 +69,8 @@ static void *tick(void *arg)
 	pthread_mutex_lock(&busy.lock);
 	while (!busy.is_over) {
 		next.tv_sec++;
-		while (!busy.is_over && pthread_cond_timedwait(&busy.over, &busy.lock, &next) == 0)
+		while (!busy.is_over &&
+		       pthread_cond_timedwait(&busy.over, &busy.lock, &next) == 0)
 			;
 		busy.seconds++;
 		if (!busy.is_over && is_watched())
@@ -88,6 +89,14 @@ static void set_what(const char *fmt, va_list ap)
 	*escape_put_line(busy.what, text, strlen(text)) = '\0';
 }
 
+/* Something else is to be printed: the line comes again behind it. */
+static void make_room(void)
+{
+	pthread_mutex_lock(&busy.lock);
+	hide();
+	pthread_mutex_unlock(&busy.lock);
+}
+
 void busy_begin(const char *fmt, ...)
 {
 	va_list ap;
@@ -100,6 +109,7 @@ void busy_begin(const char *fmt, ...)
 	busy.is_over = busy.is_shown = false;
 	busy.seconds = 0;
 	busy.runs = quiet_thread_create(&busy.thread, tick, NULL) == 0;
+	cli_messages_behind(busy.runs ? make_room : NULL);
 }
 
 void busy_with(const char *fmt, ...)
@@ -125,13 +135,5 @@ void busy_end(void)
 	pthread_mutex_unlock(&busy.lock);
 	pthread_join(busy.thread, NULL);
 	busy.runs = false;
-}
-
-void busy_make_room(void)
-{
-	if (!busy.runs)
-		return;
-	pthread_mutex_lock(&busy.lock);
-	hide();
-	pthread_mutex_unlock(&busy.lock);
+	cli_messages_behind(NULL);
 }

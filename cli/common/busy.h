@@ -2,7 +2,7 @@
 /* Copyright the ubp authors */
 
 /*
- * A line on the terminal, in front of which somebody waits, that tells what takes so long: from the second second on, anew each second, gone when it is over. Where standard
+ * A line on the terminal, in front of which somebody waits, that tells what takes so long: from the second second on, anew each second, gone when it is over; messages stand above it. Where standard
  * error is no terminal, or that of another job, there is none.
  */
 
@@ -14,8 +14,5 @@ __attribute__((format(printf, 1, 2))) void busy_begin(const char *fmt, ...);
 /* It is something else now. */
 __attribute__((format(printf, 1, 2))) void busy_with(const char *fmt, ...);
 void busy_end(void);
-
-/* Something else is to be printed: the line makes room, and comes again. */
-void busy_make_room(void);
 
 #endif

@@ -7,20 +7,20 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "cli/common/busy.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
 
 /* A path, and what is said of it. */
 #define TEXT_MAX 8192
 
-/* NULL: standard error. */
+/* NULL: standard error, where something else may have to make room first. */
 static FILE *messages;
+static void (*make_room)(void);
 
 static FILE *to(void)
 {
-	if (!messages)
-		busy_make_room();
+	if (!messages && make_room)
+		make_room();
 	return messages ? messages : stderr;
 }
 
@@ -30,6 +30,11 @@ FILE *cli_messages_to(FILE *file)
 
 	messages = file;
 	return before;
+}
+
+void cli_messages_behind(void (*first)(void))
+{
+	make_room = first;
 }
 
 static void print(const char *program, const char *kind, const char *text)

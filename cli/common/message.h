@@ -48,5 +48,7 @@ void cli_line(const char *text);
 
 /* Messages go to @file from now on, and not to standard error. Where they went before. For one thread. */
 FILE *cli_messages_to(FILE *file);
+/* Those on standard error come behind a call of @first, which makes room for them; NULL: they stand alone. */
+void cli_messages_behind(void (*first)(void));
 
 #endif

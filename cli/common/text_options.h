@@ -30,15 +30,19 @@ void text_apply(const struct text_options *o, const struct ubp_sink_form *form, 
 
 /* Rows of a table; @time, @colour: struct cli_option.set. */
 #define TEXT_OPTIONS(time, colour)                                                             \
-	{ 0, "time", "WHEN", .values = "kernel relative delta clock none", .set = (time),      \
+	{ 0,                                                                                   \
+	  "time",                                                                              \
+	  "WHEN",                                                                              \
+	  .values = "kernel relative delta clock none",                                        \
+	  .set = (time),                                                                       \
 	  .help = "what time text has: kernel (default: seconds of the clock), "               \
 		  "relative\n"                                                                 \
 		  "(since the first event), delta (since the one before), clock (of "          \
 		  "day),\n"                                                                    \
 		  "none" },                                                                    \
 	{                                                                                      \
-		0, "color", "WHEN", .values = "auto always never",                             \
-			.set = (colour),                                                       \
+		0, "color", "WHEN",                                                            \
+			.values = "auto always never", .set = (colour),                        \
 			.help = "colours in text: auto (default: on a terminal without "       \
 				"NO_COLOR),\nalways, never"                                    \
 	}

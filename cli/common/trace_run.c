@@ -430,18 +430,6 @@ static void tell_ready(int fd)
 	(void)close(fd);
 }
 
-/* @until: asked to end. 0, or as of ubp_start_until(). */
-static int start_until(struct run *run, const struct ubp_until *until, struct ubp_err *err)
-{
-	size_t n = ubp_n_probes(run->session);
-	int rc;
-
-	busy_begin("planting %zu probe%s", n, n == 1 ? "" : "s");
-	rc = ubp_start_until(run->session, until, err);
-	busy_end();
-	return rc;
-}
-
 static int run_started(struct run *run)
 {
 	const char *text;
@@ -521,7 +509,7 @@ static int run_session(struct run *run)
 {
 	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = run };
 	struct ubp_err err;
-	int status = CLI_FAILED;
+	int status = CLI_FAILED, rc;
 
 	ubp_err_reset(&err);
 	if (run->opt->steer.is_off && control_enable_all(run->session, false) != CLI_OK)
@@ -530,7 +518,10 @@ static int run_session(struct run *run)
 		signals_no_stop();
 	run->signal_fd = signals_open(&err);
 	until.fd = run->signal_fd;
-	if (run->signal_fd < 0 || start_until(run, &until, &err) < 0)
+	busy_begin("planting");
+	rc = run->signal_fd < 0 ? -1 : ubp_start_until(run->session, &until, &err);
+	busy_end();
+	if (rc < 0)
 		say_failed_start(run, &err);
 	else
 		status = run_started(run);

@@ -73,20 +73,20 @@ left=$(find root ! -type d)
 # In shells. typed WANT KEYS: they are typed and completed.
 have tmux bash zsh fish
 PATH=$(dirname "$UPROBE"):$PATH
-screen() { tmux -S tmux.socket capture-pane -p; }
+screen() { tmux -S tmux.$shell capture-pane -p; }
 shows() { local line="> $1"; screen | sed 's/ *$//' | grep -qxF -- "${line% }"; }
 says() { screen | grep -qx -- "$1"; }
 begin() {
-	tmux -S tmux.socket -f /dev/null new-session -d -x 150 -y 40 "$1"
-	tmux -S tmux.socket send-keys -l "$2; echo begun"
-	tmux -S tmux.socket send-keys Enter
+	tmux -S tmux.$shell -f /dev/null new-session -d -x 150 -y 40 "$1"
+	tmux -S tmux.$shell send-keys -l "$2; echo begun"
+	tmux -S tmux.$shell send-keys Enter
 	eventually says begun
 }
 typed() {
-	tmux -S tmux.socket send-keys -l "$2"
-	tmux -S tmux.socket send-keys Tab
+	tmux -S tmux.$shell send-keys -l "$2"
+	tmux -S tmux.$shell send-keys Tab
 	eventually shows "$1"
-	tmux -S tmux.socket send-keys C-u
+	tmux -S tmux.$shell send-keys C-u
 	eventually shows ''
 }
 for shell in bash zsh fish; do
@@ -103,5 +103,5 @@ for shell in bash zsh fish; do
 	typed "uprobe -o /etc/hostname" "uprobe -o /etc/hostn"
 	typed "uprobe --output=/etc/hostname" "uprobe --output=/etc/hostn"
 	typed "uprobe p:libc:fopen -- mkfifo" "uprobe p:libc:fopen -- mkfif"
-	tmux -S tmux.socket kill-server
+	tmux -S tmux.$shell kill-server
 done
