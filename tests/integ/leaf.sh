@@ -86,11 +86,39 @@ tell() {
 	echo "$1" >&"$fd_in"
 	read -r -t "$TIMEOUT" answer <&"$fd_out" && [ "$answer" = "$2" ] || fail "$1: it says '$answer', not '$2'"
 }
+# at_number FUNCTION [OFFSET]: where it is in memory.
 at_number() {
 	local base
 	base=$(awk -v f="$(readlink -f "$F")" '$6 == f { print "0x" substr($1, 1, index($1, "-") - 1); exit }' "/proc/$PID/maps")
-	printf '0x%x' $((base + 16#$(objdump -d --disassemble=$1 "$F" | sed -nE "s/^([0-9a-f]+) <$1>:\$/\1/p")))
+	printf '0x%x' $((base + ${2:-0} + 16#$(objdump -d --disassemble=$1 "$F" | sed -nE "s/^([0-9a-f]+) <$1>:\$/\1/p")))
 }
+
+# --- other probes come into such a function, and go, while it is called: these are hit, and each entry has its return
+have objdump
+NAME=live start "$F"
+read -r START RET _ <<< "$(objdump -d --no-show-raw-insn --disassemble=sum "$F" | sed -nE 's/^([0-9a-f]+) <sum>:$/\1/p; s/^ *([0-9a-f]+):\tret *$/\1/p' | tr '\n' ' ')"
+session=leaf$$
+ask() { "$UPROBE" --session=$session "$@" > asked.txt 2>&1 || fail "$*: $(cat asked.txt)"; }
+trace --session=$session --lossless -o live.txt -e "p:t/sum_p $F:sum" -e "r:t/sum $F:sum" -p "$PID"
+go live
+for other in "p:t/middle $F:sum+14" "p:t/at_ret $F:sum+$((16#$RET - 16#$START))" "p:t/entry $F:sum" "r:t/return $F:sum r=\$retval"; do
+	eventually is_jump "$PID" "$(at_number sum 2)"
+	wait_for live.txt ' sum: '
+	name=${other%% *} name=${name#*/}
+	ask --add "$other"
+	wait_for live.txt " $name: "
+	ask --remove "t/$name"
+done
+tell '' called
+read -r -t "$TIMEOUT" answer <&"$fd_out"
+tell 'once 1000' called
+trace_stop
+tell bytes same
+expect_live() { [ "$(count "$1" live.txt)" "$2" "$3" ] || fail "$(count "$1" live.txt) events match '$1', not $2 $3"; }
+expect_live ' sum: ' -eq "$(count ' sum_p: ' live.txt)"
+expect_live ' sum: ' -gt 2000
+tell end bye
+finish live
 
 # --- ubp goes, or is killed, while a thread is in a loop of a copy; the next one comes
 have objdump
