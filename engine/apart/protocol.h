@@ -191,7 +191,8 @@ struct apart_event {
 	uint64_t cookie; /* that the probe came with */
 	int32_t id;      /* ubp_event_probe() */
 	uint32_t
-		made; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
+		made : 31; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
+	uint32_t is_stack : 1; /* ubp_trigger_event_is_stack() */
 };
 
 /* A hit whose handler is to run; behind it, the registers of its thread. */
@@ -212,6 +213,6 @@ struct apart_hit {
 #define APART_STACK_MAX (1u << 17)
 
 /* .made of what is no event: a snapshot is taken there, or so many as .weight says. */
-#define APART_SNAPSHOT UINT32_MAX
+#define APART_SNAPSHOT 0x7fffffffu
 
 #endif

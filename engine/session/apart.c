@@ -64,7 +64,8 @@ bool apart_is_wanted(const struct ubp_options *opt)
 int apart_refuse(const char *what, struct ubp_err *err)
 {
 	ubp_err_reset(err);
-	return ubp_fail(err, ENOTSUP, "%s: not in a session whose engine is apart", what);
+	return ubp_fail(err, ENOTSUP,
+			"%s: not in a session whose engine is apart (UBP_APART_NO)", what);
 }
 
 /* --- requests ------------------------------------------------------------------------ */

@@ -313,6 +313,7 @@ static void hand_out(struct ubp_session *s, const struct apart_event *head,
 		.record = record,
 		.probe = -1,
 		.weight = head->weight,
+		.is_stack = head->is_stack,
 	};
 
 	if (head->made == APART_SNAPSHOT) {

@@ -140,7 +140,8 @@ static int on_event(void *ctx, const struct ubp_event *event)
 	const struct event_record *record = event->record;
 	struct apart_event head = { .weight = event->weight,
 				    .cookie = (uintptr_t)event->cookie,
-				    .id = event->probe };
+				    .id = event->probe,
+				    .is_stack = event->is_stack };
 
 	if (event->is_made)
 		head.made = made_number(v, event->spec);

@@ -173,7 +173,10 @@ counts() {
 	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
 	marks) grep -v '^snapshot if' apart.marks | cmp -s - <(echo 'on snapshot: 0'; printf 'snapshot of %d\n' 100 250; echo 'events 300') || fail "snapshots" ;;
 	later) grep -qx 'events 300' apart.later || fail "what comes behind a snapshot" ;;
-	names) grep -qx 'named 300' apart.names || fail "names of stacks" ;;
+	names)
+		grep -qx 'named 301' apart.names || fail "names of stacks"
+		grep -qx 'stacks of triggers 1' apart.names || fail "an event that is there for its stack"
+		;;
 	tally) grep -q '^n 300 hits 300 dropped 0$' apart.tally || fail "counts" ;;
 	heap) grep -q '"live":45150' apart.heap || fail "the heap" ;;
 	record | folder) [ "$(grep -c 'greet' apart.events)" = 300 ] || fail "events of a recording" ;;

@@ -35,7 +35,7 @@
 
 static struct ubp_session *s;
 static struct ubp_err err;
-static long n_events, n_named;
+static long n_events, n_named, n_stacks;
 static bool with_names;
 
 static void told(const char *what, int rc)
@@ -83,6 +83,7 @@ static int take(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
 	n_events++;
+	n_stacks += ubp_trigger_event_is_stack(event);
 	if (with_names) {
 		size_t len;
 		const char *line = ubp_event_line(event, &len);
@@ -111,6 +112,8 @@ static void run(void)
 	ubp_stop(s);
 	must("drain", (int)ubp_drain(s, take, NULL, &err));
 	printf("events %ld\n", n_events);
+	if (n_stacks)
+		printf("stacks of triggers %ld\n", n_stacks);
 }
 
 static void start(void)
@@ -293,13 +296,18 @@ static void triggers(const char *program, const char *arg1, const char *arg2)
 }
 
 /* Standard input, which has ended, is nothing that is waited for meanwhile. */
-static void names(const char *program)
+static void names(const char *program, const char *arg2)
 {
 	char text[512];
 
 	with_names = true;
 	snprintf(text, sizeof(text), "p:hit %s:greet", program);
 	must("hit", ubp_add(s, text, NULL, &err));
+	/* Of this one the stack of one hit is told, and nothing else. */
+	snprintf(text, sizeof(text), "p:quiet %s:greet times=%s:u32", program, arg2);
+	must("quiet", ubp_add(s, text, NULL, &err));
+	told("quiet", ubp_trigger_record(s, "quiet", false, &err));
+	write_trigger("quiet", "stacktrace if times == 7");
 	start();
 	ready();
 	run();
@@ -412,7 +420,7 @@ int main(int argc, char **argv)
 	else if (strcmp(what, "later") == 0)
 		later(argv[4], argv[6]);
 	else if (strcmp(what, "names") == 0)
-		names(argv[4]);
+		names(argv[4], argv[6]);
 	else if (strcmp(what, "tally") == 0)
 		tally(argv[4], argv[5], argv[6]);
 	else if (strcmp(what, "heap") == 0)
