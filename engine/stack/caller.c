@@ -175,15 +175,20 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	return true;
 }
 
-/* Of a copy, which instruction is it? What records has other things in registers. */
+/* Of the window's copy, which instruction is it? What records has other things in registers. */
 static void leave_detour(struct stack_frame *frame, const struct site *site,
 			 const struct site_jump *jump, uint64_t at)
 {
-	uint64_t from = 0;
+	unsigned i = jump->n;
 
-	if (!jump_insn_around(jump, at, &from))
+	frame->pc = site->vaddr;
+	if (at >= jump->detour.copy.len) {
 		memset(frame->known, 0, sizeof(frame->known));
-	frame->pc = site->vaddr + from;
+		return;
+	}
+	while (i > 0 && jump->detour.copy.at[i] > at)
+		i--;
+	frame->pc += jump->from[i];
 }
 
 /* Where what returns by the trampoline goes. */
