@@ -9,18 +9,33 @@
 #include <string.h>
 
 #include "cli/common/option.h"
+#include "engine/base/escape.h"
+
+#define TEXT_MAX 4096
 
 static bool begins(const char *text, const char *with)
 {
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Names of files, processes and functions are somebody else's: none is told that a terminal, which a shell hands it to, would obey. */
+static bool is_plain(const char *text, size_t len)
+{
+	char shown[ESCAPE_BYTE_MAX * TEXT_MAX + 1];
+
+	return len < TEXT_MAX && (size_t)(escape_put_line(shown, text, len) - shown) == len &&
+	       memcmp(shown, text, len) == 0;
+}
+
 void complete_say(const struct completion *c, const char *value, const char *help)
 {
 	int len = help ? (int)strcspn(help, "\n") : 0;
 
-	if (!begins(value, c->text) || strpbrk(value, "\t\n"))
+	if (!begins(value, c->text) || strpbrk(value, "\t\n") ||
+	    !is_plain(value, strlen(value)))
 		return;
+	if (help && !is_plain(help, (size_t)len))
+		len = 0;
 	printf("%.*s%s%s%.*s\n", (int)c->lead_len, c->lead, value, len ? "\t" : "", len,
 	       help ? help : "");
 }

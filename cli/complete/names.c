@@ -131,7 +131,11 @@ static void say_users(const struct completion *c)
 	char line[1024];
 
 	while (file && fgets(line, sizeof(line), file)) {
-		line[strcspn(line, ":")] = '\0';
+		char *colon = strchr(line, ':');
+
+		if (!colon)
+			continue;
+		*colon = '\0';
 		complete_say(c, line, NULL);
 	}
 	if (file)
@@ -184,12 +188,12 @@ static void say_targets(const struct completion *c, const char *end)
 
 /* --- functions, static probes ---------------------------------------------------------- */
 
-/* One that would be read as something else is left out: names of C++ with their arguments. */
+/* One that would be read as something else is left out: names of C++ with their arguments, and what a shell has a meaning for. */
 static int take_function(void *ctx, const char *name, uint64_t offset, const char *explain)
 {
 	(void)offset;
 	(void)explain;
-	return strpbrk(name, " ()<>*?[") ? 0 : take(ctx, name, strlen(name));
+	return strpbrk(name, " ()<>*?['\"`\\;|&") ? 0 : take(ctx, name, strlen(name));
 }
 
 /* c->text: "TARGET:FUNC" so far. */

@@ -60,6 +60,16 @@ go; finish
 become=$("$USDT" --complete "$FIXTURES/usdt:")
 [[ $become == *"$FIXTURES/usdt:"*:* ]] || fail "no static probes: $become"
 
+# A name that a terminal would obey, or the shell, is none's to choose: it is not told.
+cp "$FIXTURES/hello" $'evil\e]0;title\a' || fail "cp"
+mkfifo evil.fifo
+./evil* you < evil.fifo > evil.txt &
+evil=$!
+exec 7> evil.fifo
+eventually grep -q ready evil.txt
+becomes '' -p evil
+kill "$evil"
+
 # What `make install` does, undone.
 make -s -C "$UBP_SRC" -o all B="$UBP_BUILD" DESTDIR="$PWD/root" install > make.txt 2>&1 || fail "make install: $(cat make.txt)"
 share=$PWD/root/usr/local/share
@@ -89,8 +99,9 @@ typed() {
 	tmux -S tmux.$shell send-keys C-u
 	eventually shows ''
 }
-for shell in bash zsh fish; do
+for shell in bash bash_without zsh fish; do
 	case $shell in
+	bash_without) begin "PS1='> ' bash --norc --noprofile" "COMP_WORDBREAKS=\${COMP_WORDBREAKS//:}; source $PWD/share/bash-completion/completions/uprobe" ;;
 	bash) begin "PS1='> ' bash --norc --noprofile" "source $PWD/share/bash-completion/completions/uprobe" ;;
 	zsh) begin "PS1='> ' zsh -f" "fpath=($PWD/share/zsh/site-functions \$fpath); autoload -Uz compinit; compinit -u -D" ;;
 	fish) begin "fish --no-config" "function fish_prompt; echo '> '; end; source $PWD/share/fish/vendor_completions.d/uprobe.fish" ;;
@@ -102,6 +113,9 @@ for shell in bash zsh fish; do
 	typed "uprobe -H --mode trap" "uprobe -H --mode tr"
 	typed "uprobe -o /etc/hostname" "uprobe -o /etc/hostn"
 	typed "uprobe --output=/etc/hostname" "uprobe --output=/etc/hostn"
+	typed "uprobe '--output=/etc/hostname'" "uprobe '--output=/etc/hostn"
+	typed "uprobe p:/etc/hostname" "uprobe p:/etc/hostn"
+	typed "uprobe 'p:/etc/hostname'" "uprobe 'p:/etc/hostn"
 	typed "uprobe p:libc:fopen -- mkfifo" "uprobe p:libc:fopen -- mkfif"
 	tmux -S tmux.$shell kill-server
 done

@@ -3,6 +3,8 @@
 
 function __ubp_complete
     set -l words (commandline -opc)
+    set words[1] (string replace -r '^~/' $HOME/ -- $words[1])
+    type -q $words[1]; or return
     set -l word (commandline -ct | string unescape 2> /dev/null; or commandline -ct)
     $words[1] --complete $words[2..] "$word" 2> /dev/null | while read -l --delimiter \t value told lead
         if test -n "$value"
