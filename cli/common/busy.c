@@ -26,7 +26,7 @@ static struct {
 	bool runs, is_over, is_shown;
 	unsigned seconds;
 	char what[ESCAPE_BYTE_MAX * WHAT_MAX + 1];
-} busy = { .lock = PTHREAD_MUTEX_INITIALIZER, .over = PTHREAD_COND_INITIALIZER };
+} busy = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static bool is_watched(void)
 {
@@ -65,7 +65,7 @@ static void *tick(void *arg)
 	struct timespec next;
 
 	(void)arg;
-	clock_gettime(CLOCK_REALTIME, &next);
+	clock_gettime(CLOCK_MONOTONIC, &next);
 	pthread_mutex_lock(&busy.lock);
 	while (!busy.is_over) {
 		next.tv_sec++;
@@ -99,6 +99,7 @@ static void make_room(void)
 
 void busy_begin(const char *fmt, ...)
 {
+	pthread_condattr_t attr;
 	va_list ap;
 
 	if (busy.runs || !is_watched())
@@ -108,6 +109,9 @@ void busy_begin(const char *fmt, ...)
 	va_end(ap);
 	busy.is_over = busy.is_shown = false;
 	busy.seconds = 0;
+	(void)pthread_condattr_init(&attr);
+	(void)pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	(void)pthread_cond_init(&busy.over, &attr);
 	busy.runs = quiet_thread_create(&busy.thread, tick, NULL) == 0;
 	cli_messages_behind(busy.runs ? make_room : NULL);
 }

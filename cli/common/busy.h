@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 /*
- * A line on the terminal, in front of which somebody waits, that tells what takes so long: from the second second on, anew each second, gone when it is over; messages stand above it. Where standard
- * error is no terminal, or that of another job, there is none.
+ * A line on the terminal tells what takes so long. It appears after a second and is renewed each second. It goes when the work is over. Messages stand above it. There is none where
+ * standard error is no terminal, or the terminal of another job.
  */
 
 #ifndef UBP_CLI_COMMON_BUSY_H

@@ -160,6 +160,9 @@ static unsigned count_inlined(const struct notes *notes, const char *path, struc
 	struct ubp_err err;
 
 	ubp_err_reset(&err);
+	/* A server would be asked, and a static probe is no function: nobody waits for that. */
+	if (getenv("DEBUGINFOD_URLS") || strcmp(cli_program, "uprobe") != 0)
+		return 0;
 	if (!o->n_definitions || !name_function(&o->definitions[0], f) ||
 	    ubp_list_variables(&target, f->name, count_place, f, &err) < 0)
 		return 0;
@@ -188,7 +191,7 @@ static bool is_of_all(const struct trace_options *o)
 
 static const char *some(const struct trace_options *o)
 {
-	return o->who.of_user || o->who.cgroup ? " of those that are meant" : "";
+	return o->who.of_user || o->who.cgroup ? " of the chosen ones" : "";
 }
 
 static void tell_processes(const struct notes *notes)
@@ -242,11 +245,11 @@ static void tell_somebody(const struct notes *notes, const char *path, unsigned 
 	struct inlined f = { 0 };
 	unsigned n_inlined = count_inlined(notes, path, &f);
 
-	tell("no hit yet: %u traced process%s map%s %s, and did not come by", n,
+	tell("no hit yet: %u traced process%s map%s %s, but none has called the function", n,
 	     n == 1 ? "" : "es", n == 1 ? "s" : "", path);
 	if (n_inlined)
-		tell("%s is inlined in %u place%s, where it has no probe: %s:0 in its place "
-		     "has "
+		tell("%s is also inlined in %u place%s, which are not probed; use %s:0 to "
+		     "probe "
 		     "them, too",
 		     f.name, n_inlined, n_inlined == 1 ? "" : "s", f.name);
 }
@@ -321,7 +324,11 @@ void notes_begin(struct notes *notes, struct ubp_session *session,
 		return;
 	if (is_of_all(opt) && ubp_n_probes(session))
 		tell_processes(notes);
-	notes->due_ns = cli_now_ns() + (o->after_ns ? o->after_ns : NOTES_NS);
+	/* Probes that are off until somebody says otherwise have no hits. */
+	if (opt->steer.is_off && !opt->steer.delay_ns)
+		return;
+	notes->due_ns =
+		cli_now_ns() + opt->steer.delay_ns + (o->after_ns ? o->after_ns : NOTES_NS);
 }
 
 int notes_look(struct notes *notes, bool seen)

@@ -453,8 +453,9 @@ static int run_started(struct run *run)
 		run->tally_ns = cli_now_ns() + run->opt->tally.every_ns;
 	if (run->opt->steer.delay_ns)
 		run->delay_ns = cli_now_ns() + run->opt->steer.delay_ns;
-	if (run->out.hold)
-		busy_begin("recording for %s s, then events are printed",
+	/* A command's own output stays what it is. */
+	if (run->out.hold && !run->opt->command)
+		busy_begin("recording for %s s, then the result is printed",
 			   run->opt->ends.duration);
 	trace(run);
 	busy_with("ending");

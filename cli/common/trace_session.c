@@ -148,8 +148,8 @@ static int check_tree(struct ubp_session *session, const struct trace_options *o
 		i++;
 	return i < n || !n
 		       ? CLI_OK
-		       : cli_error("--tree takes returns, too: -e r:... of what -e p:... is "
-				   "the entry of");
+		       : cli_error("--tree needs the return of a function (-e r:...) beside "
+				   "its entry (-e p:...)");
 }
 
 static int use_session(struct ubp_session *session, const struct trace_options *o,

@@ -25,13 +25,16 @@ struct mounted {
 /* Of "rw,cpu,cpuacct" or "rw,xattr,name=systemd" one that no other hierarchy has. */
 static void name_hierarchy(struct mounted *m, char *options)
 {
-	static const char *const no_names[] = { "rw", "ro", "xattr", "noprefix",
-						"clone_children" };
+	static const char *const no_names[] = { "rw",           "ro",
+						"xattr",        "noprefix",
+						"seclabel",     "clone_children",
+						"favordynmods", "cpuset_v2_mode" };
 	char *save, *one = strtok_r(options, ",\n", &save);
 
 	m->hierarchy[0] = '\0';
 	for (; one && !m->hierarchy[0]; one = strtok_r(NULL, ",\n", &save)) {
-		bool is_name = strncmp(one, "release_agent=", 14) != 0;
+		/* release_agent=..., context=... */
+		bool is_name = !strchr(one, '=') || strncmp(one, "name=", 5) == 0;
 
 		for (size_t i = 0; i < sizeof(no_names) / sizeof(no_names[0]); i++)
 			is_name &= strcmp(one, no_names[i]) != 0;

@@ -61,9 +61,9 @@ static size_t stem(const char *name, size_t len)
 /* Not the group of conmon, who looks after a container from outside. */
 static bool has_id(const struct sought *s, const char *name, size_t len)
 {
-	const char *id = name + len - ID_LEN;
+	const char *id = len < ID_LEN ? NULL : name + len - ID_LEN;
 
-	if (len < ID_LEN || n_digits(id, ID_LEN) != ID_LEN || memcmp(id, s->text, s->len) != 0)
+	if (!id || n_digits(id, ID_LEN) != ID_LEN || memcmp(id, s->text, s->len) != 0)
 		return false;
 	return id == name ||
 	       ((id[-1] == '-' || id[-1] == ':') && !memmem(name, len - ID_LEN, "conmon", 6));

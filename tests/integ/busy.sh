@@ -11,7 +11,7 @@ hides() { ! shows "$1"; }
 tmux -S tmux.socket -f /dev/null new-session -d -x 150 -y 40 "PS1='> ' bash --norc --noprofile"
 typed() { tmux -S tmux.socket send-keys -l "$1"; tmux -S tmux.socket send-keys Enter; }
 typed "'$UPROBE' -d 5 -p $PID 'p:$FIXTURES/hello:greet name=+0($ARG1):string'; echo status \$?"
-eventually shows "uprobe: recording for 5 s, then events are printed \([0-9]+ s\)"
+eventually shows "uprobe: recording for 5 s, then the result is printed \([0-9]+ s\)"
 go; finish
 eventually shows 'status 0'
 hides 'uprobe: recording .*' || fail "the line stays: $(screen)"

@@ -30,14 +30,14 @@ waiting "p:$F:greet"
 trace_stop
 told << END
 uprobe: 1 process runs this code now, and is traced
-uprobe: no hit yet: 1 traced process maps $F, and did not come by
+uprobe: no hit yet: 1 traced process maps $F, but none has called the function
 END
 ln -s "$F" link
 waiting p:./link:greet
 trace_stop
 told << END
 uprobe: 1 process runs this code now, and is traced
-uprobe: no hit yet: 1 traced process maps ./link, and did not come by
+uprobe: no hit yet: 1 traced process maps ./link, but none has called the function
 END
 NAME=two start "$F"
 trace --lossless --notes=always "p:$F:greet"
@@ -55,7 +55,7 @@ told <<< "uprobe: 2 processes run this code now, and are traced"
 
 waiting -p "$PID_one" "p:$F:greet"
 trace_stop
-told <<< "uprobe: no hit yet: 1 traced process maps $F, and did not come by"
+told <<< "uprobe: no hit yet: 1 traced process maps $F, but none has called the function"
 
 # By itself on terminals alone.
 for how in '' --notes=auto --notes=never; do
@@ -80,7 +80,7 @@ uprobe: no hit yet: process $PID_one runs a $F that was replaced since it starte
 END
 go one && finish one
 
-# Where a function is inlined its own code is not passed.
+# Where a function is also inlined its own code is not passed.
 cat > tiny.c << 'END'
 #include <stdio.h>
 int tiny(int x) { return 3 * x + 1; }
@@ -100,16 +100,16 @@ END
 gcc -O2 -g -o tiny tiny.c || fail "gcc"
 NAME=tiny start "$PWD/tiny"
 waiting -p "$PID_tiny" "p:$PWD/tiny:tiny x=$ARG1"
-wait_for err.txt 'is inlined'
+wait_for err.txt 'is also inlined'
 trace_stop
 told << END
-uprobe: no hit yet: 1 traced process maps $PWD/tiny, and did not come by
-uprobe: tiny is inlined in 2 places, where it has no probe: tiny:0 in its place has them, too
+uprobe: no hit yet: 1 traced process maps $PWD/tiny, but none has called the function
+uprobe: tiny is also inlined in 2 places, which are not probed; use tiny:0 to probe them, too
 END
 waiting -p "$PID_tiny" -e "p:g/e $PWD/tiny:tiny"
-wait_for err.txt 'is inlined'
+wait_for err.txt 'is also inlined'
 trace_stop
-grep -q 'tiny is inlined in 2 places' err.txt || fail "not told of -e"
+grep -q 'tiny is also inlined in 2 places' err.txt || fail "not told of -e"
 trace --lossless -p "$PID_tiny" "p:$PWD/tiny:tiny:0"
 go tiny && finish tiny
 trace_done

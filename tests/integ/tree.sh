@@ -104,7 +104,7 @@ grep -qE '\| \};   \(no return until the end\)   \(waits\)$' out.txt || fail "it
 go
 finish
 
-refused '^uprobe: error: --tree takes returns, too: -e r:... of what -e p:... is the entry of$' --tree "p:$F:leaf"
+refused '^uprobe: error: --tree needs the return of a function \(-e r:...\) beside its entry \(-e p:...\)$' --tree "p:$F:leaf"
 usage '--json has a form of its own: it excludes --tree' --tree --json p:libc:getenv
 usage '--tree has a form of its own: it excludes --json' --json --tree p:libc:getenv
 usage '-H is for text: it excludes --tree' -H --tree p:libc:getenv
