@@ -87,16 +87,36 @@ static int add_segment(struct object *object, const GElf_Phdr *phdr, size_t i,
 			"and 0x%llx in memory at 0x%llx",
 			object->path, i, (unsigned long long)phdr->p_filesz,
 			(unsigned long long)phdr->p_memsz, (unsigned long long)phdr->p_vaddr);
-	/* Of a file of debug information alone, what the program has there: for lists. */
-	object->has_no_code |= phdr->p_flags & PF_X && !phdr->p_filesz && phdr->p_memsz;
 	object->segments[object->n_segments++] = (struct segment){
-		.foffset = object->has_no_code ? phdr->p_vaddr : phdr->p_offset,
-		.file_len = object->has_no_code ? phdr->p_memsz : phdr->p_filesz,
+		.foffset = phdr->p_offset,
+		.file_len = phdr->p_filesz,
 		.elf_vaddr = phdr->p_vaddr,
 		.mem_len = phdr->p_memsz,
 		.is_exec = phdr->p_flags & PF_X,
 	};
 	return 0;
+}
+
+/* A file of debug information alone has the program's headers. What the program has in its code is there for lists. */
+static void look_for_code(struct object *object)
+{
+	bool has_code = false, has_room = false;
+
+	for (size_t i = 0; i < object->n_segments; i++) {
+		const struct segment *s = &object->segments[i];
+
+		has_code |= s->is_exec && s->file_len;
+		has_room |= s->is_exec && !s->file_len && s->mem_len;
+	}
+	object->has_no_code = has_room && !has_code;
+	for (size_t i = 0; object->has_no_code && i < object->n_segments; i++) {
+		struct segment *s = &object->segments[i];
+
+		if (!s->is_exec)
+			continue;
+		s->foffset = s->elf_vaddr;
+		s->file_len = s->mem_len;
+	}
 }
 
 static int read_segments(struct object *object, struct ubp_err *err)
@@ -154,6 +174,7 @@ static int read_elf(struct object *object, struct ubp_err *err)
 	rc = read_segments(object, err);
 	if (rc < 0)
 		return rc;
+	look_for_code(object);
 	return object_read_dynamic(object, err);
 }
 
