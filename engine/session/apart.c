@@ -7,6 +7,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/securebits.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +17,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -43,22 +46,38 @@ static const char *engine_path(const struct ubp_options *opt)
 	return path && path[0] ? path : UBP_ENGINE_PATH;
 }
 
+/* A capability that is the caller's by a file, or by what it did, is not the engine's, which it executes. */
+static bool keeps_capability(void)
+{
+	bool is_root = geteuid() == 0 && !(prctl(PR_GET_SECUREBITS) & SECBIT_NOROOT);
+
+	return is_root || !permission_for_all() ||
+	       prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_IS_SET, CAP_SYS_PTRACE, 0, 0) == 1;
+}
+
 /* Where Yama lets processes trace their descendants alone, the caller can trace what an engine, which is nobody's ancestor, could not. */
 static bool is_allowed_apart(void)
 {
-	return permission_yama() == 0 || permission_for_all();
+	return keeps_capability() && (permission_yama() == 0 || permission_for_all());
+}
+
+static bool is_named(const struct ubp_options *opt)
+{
+	const char *path = secure_getenv(ENGINE_VARIABLE);
+
+	return opt->engine.path || (path && path[0]);
 }
 
 bool apart_is_wanted(const struct ubp_options *opt)
 {
-	const char *path;
-
 	if (opt->engine.apart != UBP_APART_AUTO)
 		return opt->engine.apart == UBP_APART_YES;
-	path = secure_getenv(ENGINE_VARIABLE);
-	if (opt->engine.path || (path && path[0]))
-		return true;
-	return access(UBP_ENGINE_PATH, X_OK) == 0 && is_allowed_apart();
+	return is_named(opt) || (access(UBP_ENGINE_PATH, X_OK) == 0 && is_allowed_apart());
+}
+
+bool apart_is_needed(const struct ubp_options *opt)
+{
+	return opt->engine.apart == UBP_APART_YES || is_named(opt);
 }
 
 int apart_refuse(const char *what, struct ubp_err *err)
@@ -355,12 +374,26 @@ static int share_memory(struct apart *a, int *ret_fd, struct ubp_err *err)
 	return 0;
 }
 
+/* A thread of the host's that runs a handler, or makes room for records, must not wait for the engine, which waits for it. */
+static int check_self(const struct ubp_session *s, struct ubp_err *err)
+{
+	for (size_t i = 0; s->opt.lossless && i < s->opt.n_pids; i++)
+		if (s->opt.pids[i] == getpid())
+			return ubp_fail(err, EINVAL,
+					"process %d is the caller itself, which cannot wait "
+					"for itself (lossless)",
+					(int)getpid());
+	return 0;
+}
+
 static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)
 {
 	struct apart *a = s->tracing.apart;
 	struct apart_request r;
-	int rc = apart_begin(&r, s, APART_OPEN, err);
+	int rc = check_self(s, err);
 
+	if (rc == 0)
+		rc = apart_begin(&r, s, APART_OPEN, err);
 	if (rc < 0)
 		return rc;
 	r.fds = (struct link_fds){ { memory, fcntl(a->over, F_DUPFD_CLOEXEC, 0),

@@ -23,6 +23,8 @@ struct spec_probe;
 
 /* Shall the engine of a session with these options be apart? */
 bool apart_is_wanted(const struct ubp_options *opt);
+/* Has the caller said so? Else threads will do where no engine can be started. */
+bool apart_is_needed(const struct ubp_options *opt);
 /* Start and connect the engine: s->apart. @s has its options and is otherwise empty. 0 or -errno. */
 int apart_new(struct ubp_session *s, struct ubp_err *err);
 /* What the host has of it. In a child of fork() the engine is not asked to do anything. */

@@ -270,15 +270,14 @@ static void *run_handlers(void *arg)
 static int begin_hits(struct ubp_session *s, struct ubp_err *err)
 {
 	struct apart_hits *hits = &s->tracing.apart->hits;
-	int rc = apart_connect(s, &hits->line, APART_HITS, err);
+	int rc = hits->line.socket < 0 ? apart_connect(s, &hits->line, APART_HITS, err) : 0;
 
 	if (rc < 0)
 		return rc;
 	rc = quiet_thread_create(&hits->thread, run_handlers, s);
+	hits->runs = rc == 0;
 	if (rc == 0)
 		return 0;
-	close(hits->line.socket);
-	hits->line.socket = -1;
 	return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 }
 
@@ -307,8 +306,16 @@ int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_
 	*ret_number = 0;
 	if (rc < 0 || !handler)
 		return rc;
+	/* The thread that runs it may come to the probe itself. */
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (s->opt.pids[i] == getpid())
+			return ubp_fail(
+				err, EINVAL,
+				"process %d is the caller itself, which cannot wait for "
+				"its own handlers",
+				(int)getpid());
 	pthread_mutex_lock(&a->hits.line.lock);
-	rc = a->hits.line.socket < 0 ? begin_hits(s, err) : 0;
+	rc = a->hits.runs ? 0 : begin_hits(s, err);
 	pthread_mutex_unlock(&a->hits.line.lock);
 	if (rc < 0)
 		return rc;
@@ -323,7 +330,8 @@ void apart_hits_end(struct ubp_session *s)
 	if (hits->line.socket < 0)
 		return;
 	(void)shutdown(hits->line.socket, SHUT_RDWR);
-	pthread_join(hits->thread, NULL);
+	if (hits->runs)
+		pthread_join(hits->thread, NULL);
 }
 
 int apart_set_handler(struct ubp_session *s, size_t number, ubp_handler_fn *handler,

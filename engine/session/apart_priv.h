@@ -49,7 +49,8 @@ struct apart_line {
 struct apart_hits {
 	struct apart_line
 		line; /* hits, and what their handlers ask for; made for the first handler */
-	pthread_t thread; /* who runs them, if there is a line */
+	pthread_t thread; /* who runs them, if .runs */
+	bool runs;
 	ubp_handler_fn **
 		handlers; /* the engine knows them by their place here, + 1; under .probes_lock */
 	size_t n, cap;

@@ -77,7 +77,7 @@ static void take_back(struct served_hits *h, const struct ubp_hit *hit)
 	struct hit_change *change = hit->change;
 
 	for (unsigned i = 0; change && i < hit->arch->reg.n; i++)
-		if (i == hit->arch->reg.flags || hit_may_set(hit, i))
+		if (i != hit->arch->reg.pc)
 			change->regs->r[i] = h->before.r[i];
 	if (change)
 		change->is_set = change->skips = false;

@@ -140,11 +140,16 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	calls_init(s);
 	if (apart_is_wanted(&s->opt)) {
 		rc = apart_new(s, err);
-		if (rc < 0)
-			ubp_session_free(s);
-		else
+		if (rc == 0) {
 			*ret_session = s;
-		return rc;
+			return 0;
+		}
+		ubp_session_free(s);
+		if (apart_is_needed(&taken))
+			return rc;
+		/* Nobody has asked for it, and what is installed cannot be had: it is of another version, say. */
+		taken.engine.apart = UBP_APART_NO;
+		return ubp_session_new(&taken, ret_session, err);
 	}
 	plant_init(&s->plant);
 	rc = take_options(s, err);
