@@ -97,7 +97,7 @@ go busy
 finish busy
 
 # Words that are no options, or not enough of them: usage, status 2.
-for args in --no-such-option "-p" "-p x -e p:b/x" "-d x p:bash:readline" "--mode fast p:bash:readline"; do
+for args in --no-such-option "-p" "-p 1,,2 -e p:b/x" "-d x p:bash:readline" "--mode fast p:bash:readline"; do
 	# shellcheck disable=SC2086
 	"$UPROBE" $args > out.txt 2> err.txt
 	[ $? = 2 ] || fail "uprobe $args: not status 2"
