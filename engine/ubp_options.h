@@ -67,7 +67,7 @@ struct ubp_room {
 
 /* Which process traces? */
 enum ubp_apart {
-	UBP_APART_AUTO, /* as UBP_APART_YES where there is an engine's program, and Yama would let it trace; else as UBP_APART_NO */
+	UBP_APART_AUTO, /* as UBP_APART_YES where an engine can be started that may trace as much as the caller; else as UBP_APART_NO */
 	UBP_APART_YES,  /* one of the session's own, which executes that program */
 	UBP_APART_NO,   /* the caller's, by threads */
 };
