@@ -46,7 +46,7 @@ def hostile(name, path):
 
 
 def on_terminal(args, stdin, ready=None):
-    """What is written to a terminal, by both streams."""
+    """What is written to a terminal, by both streams. Colours of uprobe's own are text_shown.sh's."""
     main, side = pty.openpty()
     settings = termios.tcgetattr(side)
     settings[1] &= ~termios.OPOST
@@ -65,7 +65,7 @@ def written(args, stdin, main, side, ready):
     with tempfile.TemporaryFile() as file:
         file.write(stdin)
         file.seek(0)
-        with subprocess.Popen(args, stdin=file, stdout=side, stderr=side):
+        with subprocess.Popen(args, stdin=file, stdout=side, stderr=side, env={**os.environ, "NO_COLOR": "1"}):
             os.close(side)
             text = read_all(main, ready)
     os.close(main)
