@@ -164,7 +164,7 @@ def check_terminal(height):
     script = f"stty rows {height}; for i in 1 2 3; do echo go | {NAMES} 200 > told; sleep 0.1; done"
     pid, fd = pty.fork()
     if pid == 0:
-        os.environ["LC_ALL"] = "C.UTF-8"
+        os.environ.update(LC_ALL="C.UTF-8", NO_COLOR="1")
         os.execvp("sh", ["sh", "-c", f"stty rows {height}; exec \"$@\"", "sh", *args, "--", "sh", "-c", script])
     text = b""
     while True:
