@@ -4,7 +4,6 @@
 #include "cli/common/notes_run.h"
 
 #include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -38,12 +37,12 @@ struct who_maps {
 	pid_t pid;           /* the first of those that have another one */
 };
 
-static bool sees_our_files(const char *pid)
+static bool sees_our_files(pid_t pid)
 {
-	char path[NAME_MAX + 32];
+	char path[64];
 	struct stat ours, theirs;
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/root/", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/root/", (int)pid);
 	return stat("/", &ours) < 0 || stat(path, &theirs) < 0 ||
 	       (ours.st_dev == theirs.st_dev && ours.st_ino == theirs.st_ino);
 }
@@ -56,7 +55,7 @@ static const char *behind_path(const struct who_maps *who, const char *line)
 	return path && strncmp(path, who->path, who->len) == 0 ? path + who->len : NULL;
 }
 
-static void look_at_maps(struct who_maps *who, const char *pid, char *text)
+static void look_at_maps(struct who_maps *who, pid_t pid, char *text)
 {
 	bool is_replaced = false, is_there = false;
 	char *save, *line = strtok_r(text, "\n", &save);
@@ -74,16 +73,17 @@ static void look_at_maps(struct who_maps *who, const char *pid, char *text)
 	else if (is_replaced)
 		who->n_replaced++;
 	if (!who->pid && who->n_replaced + who->n_elsewhere)
-		who->pid = (pid_t)strtol(pid, NULL, 10);
+		who->pid = pid;
 }
 
-static void look_at_process(struct who_maps *who, const char *pid)
+static int look_at_process(void *ctx, pid_t pid)
 {
-	char path[NAME_MAX + 16], *text;
+	struct who_maps *who = ctx;
+	char path[64], *text;
 
-	if (strtol(pid, NULL, 10) == getpid())
-		return;
-	(void)snprintf(path, sizeof(path), "/proc/%s/maps", pid);
+	if (pid == getpid())
+		return 0;
+	(void)snprintf(path, sizeof(path), "/proc/%d/maps", (int)pid);
 	errno = 0;
 	text = proc_read_all(path);
 	if (text)
@@ -91,19 +91,13 @@ static void look_at_process(struct who_maps *who, const char *pid)
 	else if (errno == EACCES || errno == EPERM)
 		who->n_unseen++;
 	free(text);
+	return 0;
 }
 
 static void look_at_all(struct who_maps *who)
 {
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-
 	who->len = strlen(who->path);
-	while (dir && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			look_at_process(who, entry->d_name);
-	if (dir)
-		(void)closedir(dir);
+	(void)proc_each(look_at_process, who);
 }
 
 /* --- what was inlined ----------------------------------------------------------------- */

@@ -3,8 +3,6 @@
 
 /* Processes by their names. */
 
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -88,8 +86,10 @@ static bool is_ancestor(pid_t pid)
 	return one == pid;
 }
 
-static int look_at(struct sought *s, pid_t pid)
+static int look_at(void *ctx, pid_t pid)
 {
+	struct sought *s = ctx;
+
 	if (!is_of_user(pid) || !is_called(s, pid))
 		return 0;
 	if (!is_ancestor(pid))
@@ -98,24 +98,10 @@ static int look_at(struct sought *s, pid_t pid)
 	return 0;
 }
 
-static int look_at_all(struct sought *s)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int rc = dir ? 0 : -errno;
-
-	while (rc == 0 && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			rc = look_at(s, (pid_t)strtol(entry->d_name, NULL, 10));
-	if (dir)
-		(void)closedir(dir);
-	return rc;
-}
-
 int who_called(const char *name, size_t len, struct pid_list *ret_pids)
 {
 	struct sought s = { .name = name, .len = len };
-	int rc = look_at_all(&s);
+	int rc = proc_each(look_at, &s);
 
 	*ret_pids = s.pids;
 	if (rc < 0)

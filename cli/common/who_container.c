@@ -119,33 +119,20 @@ static int look_at_line(struct sought *s, const char *line)
 	return 0;
 }
 
-static int look_at_process(struct sought *s, const char *pid)
+static int look_at_process(void *ctx, pid_t pid)
 {
-	char path[NAME_MAX + 16], *text, *save, *line;
+	struct sought *s = ctx;
+	char path[64], *text, *save, *line;
 	int rc = 0;
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/cgroup", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/cgroup", (int)pid);
 	text = proc_read_all(path);
 	line = text ? strtok_r(text, "\n", &save) : NULL;
 	for (; line && rc == 0; line = strtok_r(NULL, "\n", &save))
 		rc = look_at_line(s, line);
 	if (s->group && !s->pid)
-		s->pid = (pid_t)strtol(pid, NULL, 10);
+		s->pid = pid;
 	free(text);
-	return rc;
-}
-
-static int look_at_all(struct sought *s)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *entry;
-	int rc = dir ? 0 : -errno;
-
-	while (rc == 0 && (entry = readdir(dir)))
-		if (isdigit((unsigned char)entry->d_name[0]))
-			rc = look_at_process(s, entry->d_name);
-	if (dir)
-		(void)closedir(dir);
 	return rc;
 }
 
@@ -241,7 +228,7 @@ int who_container(const char *text, char **ret_cgroup, pid_t *ret_pid)
 	s.is_id = s.len >= ID_MIN && s.len <= ID_LEN && n_digits(text, s.len) == s.len;
 	if (!s.is_id)
 		ask_name(&s);
-	rc = look_at_all(&s);
+	rc = proc_each(look_at_process, &s);
 	*ret_cgroup = s.group;
 	*ret_pid = s.pid;
 	if (rc < 0)

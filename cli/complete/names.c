@@ -3,7 +3,6 @@
 
 /* Names of what there is on this machine: processes, programs that run, libraries, their functions and static probes, sessions. */
 
-#include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
 #include <limits.h>
@@ -16,6 +15,7 @@
 #include "cli/complete/complete.h"
 #include "cli/live/place.h"
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/base/vec.h"
 #include "engine/ubp_files.h"
 
@@ -66,30 +66,17 @@ static void say_names(const struct completion *c, struct names *names, const cha
 /* --- processes ------------------------------------------------------------------------ */
 
 /* Its executable, where that is ours to know; kernel threads have none. */
-static bool read_exe(const char *pid, char exe[PATH_MAX])
+static bool read_exe(pid_t pid, char exe[PATH_MAX])
 {
-	char path[sizeof("/proc//exe") + NAME_MAX];
+	char path[64];
 	ssize_t len;
 
-	(void)snprintf(path, sizeof(path), "/proc/%s/exe", pid);
+	(void)snprintf(path, sizeof(path), "/proc/%d/exe", (int)pid);
 	len = readlink(path, exe, PATH_MAX - 1);
 	if (len <= 0)
 		return false;
 	exe[len] = '\0';
 	return true;
-}
-
-static void each_process(void (*each)(void *ctx, const char *pid, const char *exe), void *ctx)
-{
-	DIR *proc = opendir("/proc");
-	const struct dirent *entry;
-	char exe[PATH_MAX];
-
-	while (proc && (entry = readdir(proc)))
-		if (isdigit((unsigned char)entry->d_name[0]) && read_exe(entry->d_name, exe))
-			each(ctx, entry->d_name, exe);
-	if (proc)
-		(void)closedir(proc);
 }
 
 static const char *file_of(const char *path)
@@ -99,18 +86,27 @@ static const char *file_of(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static void say_pid(void *ctx, const char *pid, const char *exe)
+static int say_pid(void *ctx, pid_t pid)
 {
-	if (atoi(pid) != (int)getpid())
-		complete_say(ctx, pid, file_of(exe));
+	char exe[PATH_MAX], text[16];
+
+	(void)snprintf(text, sizeof(text), "%d", (int)pid);
+	if (pid != getpid() && read_exe(pid, exe))
+		complete_say(ctx, text, file_of(exe));
+	return 0;
 }
 
-static void take_program(void *ctx, const char *pid, const char *exe)
+static int take_program(void *ctx, pid_t pid)
 {
-	const char *name = file_of(exe);
+	char exe[PATH_MAX];
+	const char *name;
 
-	if (!strstr(name, " (deleted)") && atoi(pid) != (int)getpid())
+	if (pid == getpid() || !read_exe(pid, exe))
+		return 0;
+	name = file_of(exe);
+	if (!strstr(name, " (deleted)"))
 		(void)take(ctx, name, strlen(name));
+	return 0;
 }
 
 /* "12,bash": another one, by number or by name, behind the comma. */
@@ -120,8 +116,8 @@ static void say_processes(const struct completion *c)
 	struct completion last = complete_behind(c, comma ? (size_t)(comma + 1 - c->text) : 0);
 	struct names names = { 0 };
 
-	each_process(say_pid, &last);
-	each_process(take_program, &names);
+	(void)proc_each(say_pid, &last);
+	(void)proc_each(take_program, &names);
 	say_names(&last, &names, "");
 }
 
@@ -180,7 +176,7 @@ static void say_targets(const struct completion *c, const char *end)
 		complete_by_shell(c, "files");
 		return;
 	}
-	each_process(take_program, &names);
+	(void)proc_each(take_program, &names);
 	take_from_path(&names, c->text);
 	(void)ubp_list_libraries(take_library, &names, &err);
 	say_names(c, &names, end);

@@ -107,6 +107,24 @@ static char *read_all(const char *path, const char *last)
 	return NULL;
 }
 
+int proc_each(int (*each)(void *ctx, pid_t pid), void *ctx)
+{
+	DIR *dir = opendir("/proc");
+	struct dirent *ent;
+	int rc = 0;
+
+	if (!dir)
+		return -errno;
+	while (rc == 0 && (ent = readdir(dir))) {
+		pid_t pid = (pid_t)strtol(ent->d_name, NULL, 10);
+
+		if (pid > 0)
+			rc = each(ctx, pid);
+	}
+	closedir(dir);
+	return rc;
+}
+
 char *proc_read_all(const char *path)
 {
 	return read_all(path, NULL);

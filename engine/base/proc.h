@@ -23,6 +23,9 @@ size_t proc_read(const char *path, char *buf, size_t size);
  */
 int proc_shortage(void);
 
+/* @each gets each process of /proc; what it returns, if not 0, ends that and is returned. 0, or -errno of opendir(). */
+int proc_each(int (*each)(void *ctx, pid_t pid), void *ctx);
+
 /* All of a file, as a string; free() it. NULL: it can't be read, or there is nothing in it. */
 char *proc_read_all(const char *path);
 

@@ -8,6 +8,7 @@
  */
 
 #include "engine/define/ifunc.h"
+#include "engine/base/proc.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -20,7 +21,6 @@
 #include "engine/elf/segments.h"
 #include "engine/os/maps.h"
 #include "engine/symbols/functions.h"
-#include "engine/trace/finder.h"
 #include "engine/trace/mem.h"
 #include "engine/trace/task.h"
 
@@ -173,7 +173,7 @@ int ifunc_choice(struct definitions *defs, struct definition_file *file,
 	/* The choice depends on the processor: any process will do, ubp itself too. */
 	if (ask_process(file, symbol, getpid(), ret_foffset))
 		return 0;
-	if (finder_each_process(ask_each, &each) == 1) {
+	if (proc_each(ask_each, &each) == 1) {
 		*ret_foffset = each.foffset;
 		return 0;
 	}

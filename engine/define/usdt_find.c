@@ -16,6 +16,7 @@
 #include "engine/base/err.h"
 #include "engine/base/map.h"
 #include "engine/base/nearest.h"
+#include "engine/base/proc.h"
 #include "engine/base/vec.h"
 #include "engine/define/files.h"
 #include "engine/define/usdt.h"
@@ -26,7 +27,6 @@
 #include "engine/os/maps.h"
 #include "engine/os/untrusted_file.h"
 #include "engine/sink/buf.h"
-#include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
 #define DELETED " (deleted)"
@@ -357,7 +357,7 @@ static int find_in_all(struct search *search, struct ubp_err *err)
 	int rc;
 
 	search->deadline_ns = event_clock_now(CLOCK_KIND_MONO) + SEARCH_NS;
-	rc = finder_each_process(look_at_process, &m);
+	rc = proc_each(look_at_process, &m);
 	if (rc == 0 || rc == -ETIMEDOUT)
 		return 0;
 	return err->code ? rc : ubp_fail(err, -rc, "cannot look through /proc");

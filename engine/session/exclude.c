@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "engine/base/map.h"
+#include "engine/base/proc.h"
 #include "engine/session/exclude.h"
-#include "engine/trace/finder.h"
 #include "engine/trace/task.h"
 
 struct reader_of {
@@ -129,7 +129,7 @@ static int exclude_readers(struct map *excluded)
 			r.tty_index = (int)minor(st.st_rdev);
 		else
 			continue;
-		rc = finder_each_process(check_one, &r);
+		rc = proc_each(check_one, &r);
 		if (rc < 0)
 			return rc;
 	}

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "engine/base/err.h"
+#include "engine/base/proc.h"
 #include "engine/define/definitions.h"
 #include "engine/elf/object.h"
 #include "engine/os/maps.h"
@@ -364,7 +365,7 @@ void targets_look_again(struct ubp_session *s)
 
 	if (s->command.argv || s->opt.n_pids || s->opt.tid || s->is_ending)
 		return;
-	(void)finder_each_process(add_if_wanted, &f);
+	(void)proc_each(add_if_wanted, &f);
 	targets_try(s, f.pids.v, f.pids.n);
 	free(f.pids.v);
 }
@@ -380,7 +381,7 @@ static int attach_all(struct ubp_session *s, struct ubp_err *err)
 	rc = newcomers_begin(s, err);
 	if (rc < 0)
 		return rc;
-	(void)finder_each_process(add_if_wanted, &f);
+	(void)proc_each(add_if_wanted, &f);
 	targets_try(s, f.pids.v, f.pids.n);
 	free(f.pids.v);
 	if (tracer_is_cancelled(&s->tracer))

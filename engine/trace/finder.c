@@ -2,8 +2,8 @@
 /* Copyright the ubp authors */
 
 #include "engine/trace/finder.h"
+#include "engine/base/proc.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>
@@ -74,24 +74,6 @@ const char *finder_kind(const struct finder *finder)
 		return finder->connector.fd >= 0 ? "proc connector, fanotify"
 						 : "scan of /proc, fanotify";
 	return finder->connector.fd >= 0 ? "proc connector" : "scan of /proc";
-}
-
-int finder_each_process(int (*each)(void *ctx, pid_t pid), void *ctx)
-{
-	DIR *dir = opendir("/proc");
-	struct dirent *ent;
-	int rc = 0;
-
-	if (!dir)
-		return -errno;
-	while (rc == 0 && (ent = readdir(dir))) {
-		pid_t pid = (pid_t)strtol(ent->d_name, NULL, 10);
-
-		if (pid > 0)
-			rc = each(ctx, pid);
-	}
-	closedir(dir);
-	return rc;
 }
 
 /* WANTED: it is reported now, or was known before. */
@@ -347,7 +329,7 @@ static void scan(struct finder *f)
 {
 	if (f->files.hold)
 		exec_hold_wake(f->files.hold);
-	(void)finder_each_process(scan_one, f);
+	(void)proc_each(scan_one, f);
 	f->next_scan_ns = event_clock_now(CLOCK_KIND_MONO) + SCAN_NS;
 }
 

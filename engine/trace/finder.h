@@ -87,7 +87,4 @@ const char *finder_kind(const struct finder *finder);
 /* The last number that a process or thread was given; 0: not known. */
 pid_t finder_last_pid(void);
 
-/* Call @each for every process there is now; stops when it returns non-zero. */
-int finder_each_process(int (*each)(void *ctx, pid_t pid), void *ctx);
-
 #endif

@@ -16,6 +16,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/pid_list.h"
+#include "engine/base/proc.h"
 #include "engine/trace/attach.h"
 #include "engine/trace/finder.h"
 #include "engine/trace/members.h"
@@ -126,7 +127,7 @@ static void settle_all(struct lookup *l)
 {
 	size_t end;
 
-	(void)finder_each_process(add_process, l);
+	(void)proc_each(add_process, l);
 	sort(l);
 	for (size_t at = 0; at < l->tids.n; at = end) {
 		end = at + 1;
@@ -185,7 +186,7 @@ void attach_sharers(struct tracer *tracer, const pid_t *pids, size_t n,
 		struct one one = { &l, pids[i], task_live_thread(pids[i]) };
 
 		if (one.tid && task_auxv(one.tid, AT_PAGESZ))
-			(void)finder_each_process(compare_with, &one);
+			(void)proc_each(compare_with, &one);
 	}
 }
 
@@ -232,7 +233,7 @@ bool sharers_are_at_large(const struct tracer *tracer, const struct space *space
 	a.tid = t ? t->tid : 0;
 	/* A kernel that does not tell cannot say no. */
 	return !a.tid || task_shares_memory(a.tid, gettid()) != 0 ||
-	       finder_each_process(is_at_large, &a) != 0;
+	       proc_each(is_at_large, &a) != 0;
 }
 
 const struct process *sharers_hidden(const struct space *space)
