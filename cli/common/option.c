@@ -27,15 +27,28 @@ static size_t n_options(const struct cli_syntax *syntax)
 	return syntax->n_options + syntax->n_common;
 }
 
-static const struct cli_option *option_at(const struct cli_syntax *syntax, size_t i)
+const struct cli_option *cli_option_at(const struct cli_syntax *syntax, size_t i)
 {
+	if (i >= n_options(syntax))
+		return NULL;
 	return i < syntax->n_options ? &syntax->options[i]
 				     : &syntax->common[i - syntax->n_options];
 }
 
+const struct cli_option *cli_option_called(const struct cli_syntax *syntax, const char *name,
+					   size_t len)
+{
+	const struct cli_option *o;
+
+	for (size_t i = 0; (o = cli_option_at(syntax, i)); i++)
+		if (o->name && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
+			return o;
+	return NULL;
+}
+
 static int option_value(const struct cli_syntax *syntax, size_t i)
 {
-	int letter = option_at(syntax, i)->letter;
+	int letter = cli_option_at(syntax, i)->letter;
 
 	return letter ? letter : LONG_ONLY + (int)i;
 }
@@ -44,7 +57,7 @@ static const struct cli_option *option_of(const struct cli_syntax *syntax, int v
 {
 	for (size_t i = 0; i < n_options(syntax); i++) {
 		if (option_value(syntax, i) == value)
-			return option_at(syntax, i);
+			return cli_option_at(syntax, i);
 	}
 	return NULL;
 }
@@ -60,7 +73,7 @@ static void make_views(const struct cli_syntax *syntax, struct views *views)
 	*letter++ = '-';
 	*letter++ = ':';
 	for (size_t i = 0; i < n_options(syntax); i++) {
-		const struct cli_option *o = option_at(syntax, i);
+		const struct cli_option *o = cli_option_at(syntax, i);
 
 		if (o->letter) {
 			*letter++ = (char)o->letter;
@@ -175,21 +188,15 @@ static void print_option(const struct cli_option *o)
 /* One that a command has a row of its own for. */
 static bool is_replaced(const struct cli_syntax *syntax, const struct cli_option *o)
 {
-	for (size_t i = 0; i < syntax->n_options; i++) {
-		const struct cli_option *own = &syntax->options[i];
-
-		if (own != o && own->name && o->name && strcmp(own->name, o->name) == 0)
-			return true;
-	}
-	return false;
+	return o->name && cli_option_called(syntax, o->name, strlen(o->name)) != o;
 }
 
 void cli_print_help(const struct cli_syntax *syntax)
 {
 	printf("Usage: %s %s\n", cli_program, syntax->usage);
 	for (size_t i = 0; i < n_options(syntax); i++)
-		if (!is_replaced(syntax, option_at(syntax, i)))
-			print_option(option_at(syntax, i));
+		if (!is_replaced(syntax, cli_option_at(syntax, i)))
+			print_option(cli_option_at(syntax, i));
 	printf("\n%s", syntax->about);
 }
 

@@ -60,6 +60,12 @@ struct cli_syntax {
 int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into,
 	      char ***ret_rest);
 
+/* Its row @i, of its own ones and then of the common ones; NULL: there are no more. */
+const struct cli_option *cli_option_at(const struct cli_syntax *syntax, size_t i);
+/* The first row with this long name, which is the one that counts; NULL: none has it. */
+const struct cli_option *cli_option_called(const struct cli_syntax *syntax, const char *name,
+					   size_t len);
+
 /* Usage, options and about, on standard output. */
 void cli_print_help(const struct cli_syntax *syntax);
 

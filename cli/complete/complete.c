@@ -56,36 +56,17 @@ struct completion complete_behind(const struct completion *c, size_t n)
 
 /* --- options ------------------------------------------------------------------------- */
 
-static const struct cli_option *option_at(const struct cli_syntax *syntax, size_t i)
-{
-	if (i < syntax->n_options)
-		return &syntax->options[i];
-	i -= syntax->n_options;
-	return i < syntax->n_common ? &syntax->common[i] : NULL;
-}
-
-static const struct cli_option *option_called(const struct cli_syntax *syntax, const char *name,
-					      size_t len)
-{
-	const struct cli_option *o;
-
-	for (size_t i = 0; (o = option_at(syntax, i)); i++)
-		if (o->name && strlen(o->name) == len && memcmp(o->name, name, len) == 0)
-			return o;
-	return NULL;
-}
-
 /* The option at the end of @word, which may be several letters: "-Hp". */
 static const struct cli_option *option_in(const struct cli_syntax *syntax, const char *word)
 {
 	const struct cli_option *o;
 
 	if (begins(word, "--"))
-		return option_called(syntax, word + 2, strlen(word + 2));
+		return cli_option_called(syntax, word + 2, strlen(word + 2));
 	if (word[0] != '-' || !word[1])
 		return NULL;
 	for (const char *letter = word + 1; *letter; letter++) {
-		for (size_t i = 0; (o = option_at(syntax, i)); i++)
+		for (size_t i = 0; (o = cli_option_at(syntax, i)); i++)
 			if (o->letter == *letter)
 				break;
 		/* What is behind one that takes an argument is this. */
@@ -102,9 +83,9 @@ static void say_options(const struct cli_syntax *syntax, const struct completion
 	const struct cli_option *o;
 	char text[80];
 
-	for (size_t i = 0; (o = option_at(syntax, i)); i++) {
+	for (size_t i = 0; (o = cli_option_at(syntax, i)); i++) {
 		/* One that the command has a row of its own for. */
-		if (o->name && option_called(syntax, o->name, strlen(o->name)) != o)
+		if (o->name && cli_option_called(syntax, o->name, strlen(o->name)) != o)
 			continue;
 		(void)snprintf(text, sizeof(text), "--%s%s", o->name ? o->name : "",
 			       o->arg && !o->is_optional && !o->is_attached ? "=" : "");
@@ -175,7 +156,7 @@ static void say(const struct cli_syntax *syntax, const struct completion *c)
 	} else if (o && o->arg && !o->is_attached && !(o->is_optional && c->text[0] == '-')) {
 		say_argument(syntax, c, o, 0);
 	} else if (equals) {
-		o = option_called(syntax, c->text + 2, (size_t)(equals - c->text - 2));
+		o = cli_option_called(syntax, c->text + 2, (size_t)(equals - c->text - 2));
 		if (o && o->arg)
 			say_argument(syntax, c, o, (size_t)(equals + 1 - c->text));
 	} else if (c->text[0] == '-') {

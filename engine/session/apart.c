@@ -374,16 +374,23 @@ static int share_memory(struct apart *a, int *ret_fd, struct ubp_err *err)
 	return 0;
 }
 
-/* A thread of the host's that runs a handler, or makes room for records, must not wait for the engine, which waits for it. */
+bool apart_is_own(const struct ubp_session *s)
+{
+	for (size_t i = 0; i < s->opt.n_pids; i++)
+		if (s->opt.pids[i] == getpid())
+			return true;
+	return false;
+}
+
+/* A thread of the host's that makes room for records must not wait for the engine, which waits for it. */
 static int check_self(const struct ubp_session *s, struct ubp_err *err)
 {
-	for (size_t i = 0; s->opt.lossless && i < s->opt.n_pids; i++)
-		if (s->opt.pids[i] == getpid())
-			return ubp_fail(err, EINVAL,
-					"process %d is the caller itself, which cannot wait "
-					"for itself (lossless)",
-					(int)getpid());
-	return 0;
+	if (!s->opt.lossless || !apart_is_own(s))
+		return 0;
+	return ubp_fail(
+		err, EINVAL,
+		"process %d is the caller itself, which cannot wait for itself (lossless)",
+		(int)getpid());
 }
 
 static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)

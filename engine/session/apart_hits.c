@@ -307,13 +307,12 @@ int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_
 	if (rc < 0 || !handler)
 		return rc;
 	/* The thread that runs it may come to the probe itself. */
-	for (size_t i = 0; i < s->opt.n_pids; i++)
-		if (s->opt.pids[i] == getpid())
-			return ubp_fail(
-				err, EINVAL,
-				"process %d is the caller itself, which cannot wait for "
-				"its own handlers",
-				(int)getpid());
+	if (apart_is_own(s))
+		return ubp_fail(
+			err, EINVAL,
+			"process %d is the caller itself, which cannot wait for its own "
+			"handlers",
+			(int)getpid());
 	pthread_mutex_lock(&a->hits.line.lock);
 	rc = a->hits.runs ? 0 : begin_hits(s, err);
 	pthread_mutex_unlock(&a->hits.line.lock);

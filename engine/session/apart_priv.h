@@ -120,6 +120,8 @@ int apart_connect(struct ubp_session *s, struct apart_line *line, enum apart_op 
 		  struct ubp_err *err);
 /* No answer comes any more: the session has failed, and whoever waits for the engine is told. */
 void apart_break(struct apart *a);
+/* Is the caller among the processes that it has named? */
+bool apart_is_own(const struct ubp_session *s);
 /* apart_hits.c: the number of @handler for the engine, which can run it from now on; 0 of NULL. */
 int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_t *ret_number,
 			 struct ubp_err *err);
