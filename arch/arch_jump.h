@@ -11,6 +11,8 @@
 #include <stdint.h>
 
 struct displaced_insn;
+struct leaf;
+struct leaf_copy;
 struct ubp_err;
 struct ubp_regs;
 struct pun;
@@ -76,6 +78,12 @@ struct arch_jump {
 	 */
 	bool (*copy_leave)(const struct window *window, const struct window_copy *copy,
 			   uint64_t vaddr, struct ubp_regs *regs);
+	/*
+	 * What of the function at @code, @len bytes of it, can be copied (arch/leaf.h): *ret_leaf is to be freed with free(). -EOPNOTSUPP, with the reason: nothing.
+	 * NULL: of no function can it.
+	 */
+	int (*find_leaf)(const uint8_t *code, size_t len, uint64_t vaddr,
+			 struct leaf **ret_leaf, struct ubp_err *err);
 	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. Whether what
 	 * follows one that is punned leads there is not its question. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,

@@ -12,7 +12,8 @@
  *
  *     struct guard_jump   (arch/guard.h) what a later session needs to know
  *     copy                the window's instructions, then a jump behind the window;
- *                         where breakpoint traps at the window's start go, too
+ *                         where breakpoint traps at the window's start go, too;
+ *                         behind it the function's, if there is one (detour_plan.code)
  *     entry               where the jump leads
  *     ...                 the return code, traps
  *
@@ -204,9 +205,14 @@ struct detour_plan {
 	uint64_t gate;  /* vaddr of struct guard_gate (arch/guard.h) */
 	const struct window *window;
 	struct {
-		const uint8_t *bytes;
-		size_t len;
-	} code; /* the function's, from the window on; .len may be 0 */
+		const uint8_t *bytes; /* from the window on */
+		size_t len;           /* may be 0 */
+		/*
+		 * Not NULL: the detour goes on in a copy of the function at .site (arch/leaf.h), whose rets are where .then is hit; but not where there is nobody to record for: then
+		 * in the window's copy, and from there on in the function itself.
+		 */
+		const struct leaf *leaf;
+	} code; /* the function's */
 	/*
 	 * Not NULL: a detour of return probes that are hit here, at the ret that is .window; this, which may be empty, is carried out before. .lead tells what
 	 * the ret takes off the stack, so that registers are those that the caller finds. .site: the function's start.
@@ -278,9 +284,16 @@ static inline uint64_t detour_ns(uint64_t ticks, uint64_t ns_factor)
 }
 
 struct detour {
-	uint8_t *code; /* free with free(); code[0] is the copy's */
+	uint8_t *code; /* free with free(); code[0] is the window's copy's */
 	size_t len;
-	struct copy_places copy;
+	struct copy_places copy; /* .len: with the function's copy, if there is one */
+	/* Of the function's copy: whoever is at offset .at of the code is .from behind the window's start. */
+	struct detour_place {
+		uint16_t at, from;
+	} * places; /* by .at; free with free() */
+	size_t n_places;
+	uint32_t
+		leaf_len; /* bytes of the function, from the window's start on, up to the end of what is copied; 0: it is not */
 	uint32_t entry_at;
 	uint32_t return_at; /* where the common return code goes on; 0: no return probe */
 	/*

@@ -21,6 +21,9 @@
 #include "arch/detour_parts.h"
 #include "arch/emit.h"
 
+struct leaf;
+struct leaf_at;
+struct leaf_copy;
 struct ubp_err;
 
 /* What a pointer is followed for: how that is done where nobody would make a fault good (detour_plan.reads). */
@@ -88,7 +91,11 @@ struct gen {
 	const struct gen_isa *isa;
 	const struct detour_plan *plan;
 	struct detour *out;
-	const uint8_t *window_copy;       /* its code */
+	struct {
+		const uint8_t *window;        /* its code */
+		const struct leaf_copy *leaf; /* of the function; NULL: there is none */
+		label_t window_at;            /* with .leaf: where the window's begins */
+	} copies;
 	const struct detour_probe *probe; /* the one at hand */
 	uint32_t used;                    /* registers the code uses: bit by number */
 	uint32_t early;     /* of .used, before it is known that there is something to record */
@@ -162,6 +169,9 @@ struct gen_returns {
 	void (*duration)(struct gen *g);
 	/* Of a detour at a ret (detour_plan.run_up): the return address, to where .come_back leaves it. NULL: there are none. */
 	void (*at_ret)(struct gen *g);
+	/* A copy of a function, whose returns are told in it (detour_plan.code.leaf): as x86_build_leaf(). NULL: there are none. */
+	int (*build_leaf)(const struct leaf *leaf, const struct leaf_at *at,
+			  struct leaf_copy *ret_copy, struct ubp_err *err);
 	/* What is at @gone. NULL: it is the way out. */
 	void (*gone)(struct gen *g);
 	/* All of the common code. */
@@ -406,6 +416,18 @@ void gen_claim(struct gen *g, label_t at, label_t found);
 void gen_miss(struct gen *g, const struct gen_miss *miss);
 /* Code for an arg, by its labels .at, .strings and .next. */
 void gen_fault(struct gen *g, const struct gen_fault *fault);
+
+/* --- gen_copy.c ----------------------------------------------------------------------- */
+
+/* The function's copy (detour_plan.code.leaf), for behind that of the window. *ret_copy is to be freed with free(). 0 or -errno. */
+int gen_copy_build_leaf(const struct gen_isa *isa, const struct detour_plan *plan,
+			const struct window_copy *window, struct leaf_copy **ret_copy,
+			struct ubp_err *err);
+/*
+ * The window's copy, and the function's, if there is one. Returns where what records a return there begins. *ret_copy: where those go on who have only come in. *ret_ret:
+ * where who has been recorded carries out the ret.
+ */
+label_t gen_copy_put(struct gen *g, label_t *ret_copy, label_t *ret_ret);
 
 /* --- gen_check.c ---------------------------------------------------------------------- */
 

@@ -288,10 +288,18 @@ static void put_bell(struct gen *g)
 	emit_set(&g->e, on);
 }
 
+/* There is nobody to record for: the function is carried out where it is. */
+static void put_off(struct gen *g, label_t off)
+{
+	emit_set(&g->e, off);
+	g->isa->restore(g, g->early, GEN_LEAVE);
+	g->isa->jump(&g->e, g->copies.window_at);
+}
+
 static void put_entry(struct gen *g, label_t copy, label_t back)
 {
 	struct ways ways = { .copy = copy };
-	label_t no_stack = emit_label(&g->e), trap;
+	label_t no_stack = emit_label(&g->e), off, trap;
 	size_t last;
 
 	begin(g, &ways, g->plan->asks ? g->isa->scan->bell->regs : 0);
@@ -310,7 +318,8 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 		g->isa->returns->at_ret(g);
 	if (g->plan->asks)
 		put_bell(g);
-	g->isa->find_base(g, ways.trap_early[ways.order[0]], ways.leave_early);
+	off = g->plan->code.leaf ? emit_label(&g->e) : ways.leave_early;
+	g->isa->find_base(g, ways.trap_early[ways.order[0]], off);
 	for (size_t k = 0; k <= last; k++) {
 		size_t i = ways.order[k];
 
@@ -320,6 +329,8 @@ static void put_entry(struct gen *g, label_t copy, label_t back)
 			one_probe(g, &ways, i);
 	}
 	way_out(g, &ways);
+	if (g->plan->code.leaf)
+		put_off(g, off);
 	g->out->hijack_off = emit_at(&g->e, ways.leave);
 	trap = put_trap(g, &ways, ways.order[0]);
 	emit_set(&g->e, no_stack);
@@ -453,28 +464,6 @@ static void put_rest(struct gen *g)
 	put_asides(g);
 }
 
-/*
- * The window's copy. Of a longer one than a ret, up to that, in whose place what records goes on. Returns where that begins. *ret_copy: where
- * those go on who have only come in. *ret_ret: where who has been recorded carries out the ret.
- */
-static label_t put_copy(struct gen *g, label_t *ret_copy, label_t *ret_ret)
-{
-	struct copy_places *copy = &g->out->copy;
-	size_t last = g->plan->window->n - 1u;
-	label_t then = emit_label(&g->e), start = emit_here(&g->e);
-	bool is_ret = last == 0;
-
-	*ret_copy = g->plan->then && is_ret ? then : start;
-	*ret_ret = is_ret ? start : emit_label(&g->e);
-	emit_bytes(&g->e, g->window_copy,
-		   g->plan->then && !is_ret ? copy->at[last] : copy->len);
-	if (g->plan->then && !is_ret) {
-		g->isa->jump(&g->e, then);
-		copy->at[last + 1] = copy->len = (uint16_t)g->e.len;
-	}
-	return then;
-}
-
 /* Of a function that is left right behind where it is entered: its returns. The ret of the copy is known to a tracer, who corrects its faults. */
 static void put_then(struct gen *g, label_t at, label_t back, label_t leave)
 {
@@ -489,7 +478,7 @@ static void put_then(struct gen *g, label_t at, label_t back, label_t leave)
 	g->read_call = emit_label(&g->e);
 	emit_set(&g->e, at);
 	put_entry(g, leave, back);
-	if (first->window->n > 1) {
+	if (first->code.leaf || first->window->n > 1) {
 		emit_set(&g->e, leave);
 		emit_bytes(&g->e, ret->bytes, ret->len);
 	}
@@ -508,7 +497,7 @@ static void put_block(struct gen *g)
 	g->read_call = emit_label(&g->e);
 	g->low_bits = emit_label(&g->e);
 	g->high_bits = emit_label(&g->e);
-	then = put_copy(g, &copy, &ret);
+	then = gen_copy_put(g, &copy, &ret);
 	g->isa->align(&g->e);
 	if (g->plan->n_probes == 0)
 		put_watch(g, copy);
@@ -543,6 +532,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	       struct detour *ret_detour, struct ubp_err *err)
 {
 	struct gen g = { .isa = isa, .plan = plan, .out = ret_detour };
+	struct leaf_copy *leaf = NULL;
 	struct window_copy copy;
 	int rc;
 
@@ -556,8 +546,12 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	rc = isa->build_copy(plan->window, plan->vaddr, &copy, err);
 	if (rc < 0)
 		return rc;
+	rc = plan->code.leaf ? gen_copy_build_leaf(isa, plan, &copy, &leaf, err) : 0;
+	if (rc < 0)
+		return rc;
 	gen_note_copy(ret_detour, &copy);
-	g.window_copy = copy.code;
+	g.copies.window = copy.code;
+	g.copies.leaf = leaf;
 	emit_init(&g.e, isa->bits, plan->vaddr);
 	put_block(&g);
 	rc = finish(&g, err);
@@ -568,8 +562,10 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	free(g.asides);
 	free(g.faults);
 	free(g.literals.v);
+	free(leaf);
 	if (rc < 0) {
 		free(ret_detour->loads);
+		free(ret_detour->places);
 		memset(ret_detour, 0, sizeof(*ret_detour));
 	}
 	return rc;

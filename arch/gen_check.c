@@ -50,9 +50,9 @@ static int check_then(const struct gen_isa *isa, const struct detour_plan *plan,
 	const struct detour_plan *then = plan->then;
 
 	if (detour_has_return(plan) || plan->run_up || plan->asks || !then->run_up ||
-	    then->run_up->n || then->then || then->window->n != 1 ||
+	    then->run_up->n || then->then || then->code.leaf || then->window->n != 1 ||
 	    then->window->insns[0].leave != LEAVE_RET ||
-	    plan->window->insns[plan->window->n - 1].leave != LEAVE_RET ||
+	    (!plan->code.leaf && plan->window->insns[plan->window->n - 1].leave != LEAVE_RET) ||
 	    plan->n_probes + then->n_probes > UBP_DETOUR_PROBES)
 		return ubp_fail(err, EOPNOTSUPP, "not a function of few instructions");
 	return gen_check(isa, then, err);
@@ -64,7 +64,8 @@ int gen_check(const struct gen_isa *isa, const struct detour_plan *plan, struct 
 
 	if (rc < 0)
 		return rc;
-
+	if (plan->code.leaf && (!isa->returns->build_leaf || !plan->then))
+		return ubp_fail(err, EOPNOTSUPP, "no copies of functions");
 	if (plan->frames > RING_STACK_MAX)
 		return ubp_fail(err, EOPNOTSUPP, "stacks of %u entries", plan->frames);
 	if ((plan->asks || plan->tally.asks_when_full) && !(isa->scan && isa->scan->bell))

@@ -5,6 +5,7 @@
 
 #include "arch/x86/common_detour_return.h"
 #include "arch/x86/gen.h"
+#include "arch/x86/leaf.h"
 
 static void find_self(struct gen *g, label_t start)
 {
@@ -33,5 +34,6 @@ const struct gen_returns gen64_returns = {
 	.can_hijack = can_hijack,
 	.duration = gen64_duration,
 	.at_ret = x86_at_ret,
+	.build_leaf = x86_build_leaf,
 };
 /* clang-format on */

@@ -22,6 +22,7 @@
 #include "arch/x86/frame.h"
 #include "arch/x86/guard.h"
 #include "arch/x86/lead.h"
+#include "arch/x86/leaf.h"
 #include "arch/x86/operand.h"
 #include "arch/x86/refs.h"
 #include "arch/x86/regs.h"
@@ -139,6 +140,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.jump.find_short = x86_find_short,
 	.jump.mirrors = mirrors,
 	.jump.find_punned = x86_find_punned,
+	.jump.find_leaf = x86_find_leaf,
 	.jump.take_pun = x86_take_pun,
 	.jump.runs_anywhere = x86_runs_anywhere,
 	.jump.runs_or_faults = x86_runs_or_faults,

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/code/leaf.h"
 #include "engine/code/window.h"
 #include "engine/define/state.h"
 #include "engine/elf/segments.h"
@@ -131,9 +132,40 @@ static void find_jump(const struct uprobe *u, struct object *object, struct upro
 	find_pun_at_ret(object, e);
 }
 
+/* May it have no jump, for what stands behind it? */
+static bool may_stop(const struct uprobe_exit *e)
+{
+	return !e->is_jump && !e->run_up && (!e->padding || e->pun.n_fixed);
+}
+
+/*
+ * Of a function with such a ret: returns are recorded in a copy of it, where that can be. Not where return addresses could be replaced but for this
+ * process, or this function.
+ */
+static void find_leaf(struct uprobe *u, struct object *object)
+{
+	struct ubp_err ignored;
+	size_t i = 0;
+
+	while (i < u->n_exits && !may_stop(&u->exits[i]))
+		i++;
+	if (i == u->n_exits || u->at_hit.handler.is_there ||
+	    !(u->facts.walks_stacks || u->facts.is_go))
+		return;
+	ubp_err_reset(&ignored);
+	(void)object_find_leaf(object, u->foffset, &u->at_hit.leaf, &ignored);
+}
+
 void exit_jumps_find(struct uprobe *probe)
 {
-	for (size_t i = 0; i < probe->n_exits; i++)
-		if (probe->exits[i].jump_due)
-			find_jump(probe, probe->origin->object, &probe->exits[i]);
+	bool any = false;
+
+	for (size_t i = 0; i < probe->n_exits; i++) {
+		if (!probe->exits[i].jump_due)
+			continue;
+		find_jump(probe, probe->origin->object, &probe->exits[i]);
+		any = true;
+	}
+	if (any && !probe->at_hit.leaf)
+		find_leaf(probe, probe->origin->object);
 }

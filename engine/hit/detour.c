@@ -15,6 +15,7 @@
 #include "engine/plant/guard.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/rings.h"
+#include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
@@ -227,13 +228,22 @@ static bool fault_in_run_up(const struct held *held, struct site *site,
 	return false;
 }
 
+/* In a function's copy: of an instruction that is under another jump, on a run-up. False: that could not be taken back. */
+static bool clear_run_up(const struct held *held, uint64_t vaddr)
+{
+	struct site *over = run_up_over(held->t->process->space->plant, vaddr);
+
+	return !over || over->vaddr == vaddr || vaddr - over->vaddr >= over->jump->jump_len ||
+	       over->rung != SITE_JUMPED ||
+	       jump_demote(held, over, "an instruction under the jump made a fault");
+}
+
 bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 		  const struct site_jump *jump, uint64_t at, int sig)
 {
-	uint64_t on = jump_fixup(jump, at), copy = jump->copy, to;
+	uint64_t on = jump_fixup(jump, at), copy = jump->copy, from, to;
+	bool moved = false, is_under;
 	pid_t tid = held->tid;
-	bool moved = false;
-	size_t i = 0;
 
 	if (on) {
 		rings_block_again(held->t, sig);
@@ -241,25 +251,25 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 	}
 	if (jump->run_up && at - jump->detour.entry_at < jump->run_up)
 		return fault_in_run_up(held, site, jump, at - jump->detour.entry_at, sig);
-	while (i < jump->n && jump->detour.copy.at[i] != at)
-		i++;
-	if (i == jump->n)
+	if (!jump_insn_at(jump, at, &from))
 		return false;
-	to = site->vaddr + (jump->run_up ? jump->run_up : jump->from[i]);
+	to = site->vaddr + (jump->run_up ? jump->run_up : from);
+	is_under = jump->n > 1 && from < jump->from[jump->n];
 	/*
 	 * The program's handler may come back to this instruction or to the next one, and
 	 * that must not be under a jump. (At the window's start: if it runs again, that is
 	 * another hit, as with a breakpoint. But not of a probe that is in front of it.)
 	 */
-	if (i == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
+	if (from == 0 && site->n_probes && site_probed(site, site->probes[0]) != site->vaddr)
 		moved = site_to_first(hit->plant, held, site);
 	/* The site, too, is gone with the last thread. */
 	if (!held_lasts(held))
 		return false;
-	if (!moved && jump->n > 1 && site->rung == SITE_JUMPED &&
+	if (!moved && is_under && site->rung == SITE_JUMPED &&
 	    !jump_demote(held, site, "an instruction under the jump made a fault"))
 		return false;
-	if (!held_lasts(held))
+	if (!held_lasts(held) || (!is_under && from && !clear_run_up(held, to)) ||
+	    !held_lasts(held))
 		return false;
 	hit_correct_fault(sig, tid, copy + at, to);
 	(void)ubp_host_set_pc(tid, to);

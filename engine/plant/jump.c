@@ -9,6 +9,7 @@
 
 #include "arch/guard.h"
 #include "arch/host.h"
+#include "arch/leaf.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
@@ -20,6 +21,7 @@
 #include "engine/plant/hijack_room.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/leaf.h"
 #include "engine/plant/mirror.h"
 #include "engine/plant/neighbour.h"
 #include "engine/plant/pun.h"
@@ -32,6 +34,7 @@
 #include "engine/plant/watched_windows.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
+#include "engine/space/site_leaf.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/trace/held.h"
@@ -93,7 +96,10 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 
 void jump_tell_why(const struct site *site, const char *why)
 {
-	for (size_t i = 0; i < jump_n_recorded(site); i++)
+	/* Whose returns its copy would tell are told of at their rets. */
+	size_t n = site->leaf ? site->n_probes : jump_n_recorded(site);
+
+	for (size_t i = 0; i < n; i++)
 		__atomic_store_n(&jump_recorded(site, i)->stats.no_jump, why, __ATOMIC_RELAXED);
 }
 
@@ -155,8 +161,10 @@ static bool needs_table(const struct site *site)
 static uint32_t guess(const struct plant *plant, const struct site *site)
 {
 	size_t n = jump_n_recorded(site), len = n ? 0 : PROBE_GUESS;
+	const struct leaf *leaf = site_leaf(site);
 
 	len += has_return(site) ? RETURN_GUESS : 0;
+	len += leaf ? leaf->copy_max : 0;
 	for (size_t p = 0; p < n; p++) {
 		const struct uprobe *probe = jump_recorded(site, p);
 		const struct tally_plan *tally = probe->at_hit.tally;
@@ -206,7 +214,9 @@ static int collect(const struct plant *plant, const struct space *space,
 
 		if (!is_candidate(site) || (no_returns && has_return(site)))
 			continue;
+		leaf_choose(ps, &at);
 		jump_refuse(site, why_not(ps, &at));
+		batch->has_stale |= jump_is_stale(site);
 		if (site->no_jump || jump_is_stale(site))
 			continue;
 		/* Made before, and put off. */
@@ -469,6 +479,9 @@ struct jump_batch *jump_collect(struct plant *plant, const struct space *space)
 	rc = batch ? collect(plant, space, batch) : -ENOMEM;
 	if (rc < 0)
 		jump_later(ps);
+	/* renew.h */
+	if (rc == 0 && batch->has_stale)
+		plant->renews = ps->jump->renew_due = true;
 	if (rc < 0 || !batch->n) {
 		jump_batch_free(batch);
 		return NULL;

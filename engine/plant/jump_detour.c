@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/guard.h"
+#include "arch/leaf.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
 #include "engine/event/ring.h"
@@ -16,6 +17,7 @@
 #include "engine/plant/guard_state.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/leaf.h"
 #include "engine/plant/mirror.h"
 #include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
@@ -24,6 +26,7 @@
 #include "engine/returns/returns.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
+#include "engine/space/site_leaf.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
@@ -210,6 +213,9 @@ static int find_code(struct jump_maker *m, struct site *site, struct run_up *run
 		run_up->before = (struct window){ 0 };
 		if (jump_ends_at_ret(site))
 			run_up_take_ret(run_up, &site->insn);
+		plan->code.leaf = site_leaf(site);
+		if (rc == 0 && plan->code.leaf && !leaf_take_ret(m->space->plant, site, run_up))
+			rc = ubp_fail(err, EBUSY, "no ret is known");
 	}
 	run_up->ret.asks_room = run_up->jumped.asks_room = jump_asks_room(site);
 	return rc;
@@ -228,7 +234,7 @@ static void note_detour(struct site_jump *jump, const struct site *site,
 	jump->run_up = site->run_up;
 }
 
-/* Of a function of one ret: its returns come behind what is at its entry. */
+/* Of a function of one ret, or of a copy of one: its returns come behind what is at its entry. */
 static void plan_then(const struct site *site, const struct run_up *run_up,
 		      struct detour_plan *plan, struct detour_plan *then)
 {
@@ -237,14 +243,25 @@ static void plan_then(const struct site *site, const struct run_up *run_up,
 	then->run_up = &run_up->before;
 	then->lead = &run_up->lead;
 	then->code.len = 0;
+	then->code.leaf = NULL;
 	then->probes += site->n_probes;
-	then->n_probes = site->n_exits;
+	then->n_probes = jump_n_recorded(site) - site->n_probes;
 	plan->n_probes = site->n_probes;
 	plan->then = then;
 }
 
-int jump_make_detour(struct jump_maker *m, struct site *site, uint64_t vaddr,
+/* What leads to the detour. */
+static int make_jump(struct jump_maker *m, struct site *site, const struct window *window,
 		     struct site_jump *jump, struct ubp_err *err)
+{
+	take_window(jump, window);
+	if (!read_fill(m, site, window, jump))
+		return ubp_fail(err, EFAULT, "it cannot be read");
+	return build_jump(m->space->plant, m->space->arch, window, site, jump, err);
+}
+
+static int make(struct jump_maker *m, struct site *site, uint64_t vaddr, struct site_jump *jump,
+		struct ubp_err *err)
 {
 	const struct plant *plant = m->plant;
 	struct plant_space *ps = m->space->plant;
@@ -270,7 +287,8 @@ int jump_make_detour(struct jump_maker *m, struct site *site, uint64_t vaddr,
 		.vaddr = vaddr,
 		.gate = guard_gate(ps),
 		.window = window,
-		.code = { code, mem_view_peek(&m->view, site->vaddr, code, sizeof(code)) },
+		.code = { code, mem_view_peek(&m->view, site->vaddr, code, sizeof(code)),
+			  NULL },
 		.probes = probes,
 		.lossless = plant->opt.lossless || counts(site),
 		.count_dropped = plant->opt.count_dropped,
@@ -296,14 +314,26 @@ int jump_make_detour(struct jump_maker *m, struct site *site, uint64_t vaddr,
 		return ubp_fail(err, ENOMEM, "out of memory");
 	plan.ns_factor = ns_factor(plant, ps, &plan);
 	plan.leaves_kernel_return = !site->run_up && kernel_may_be_misled(plant, site);
-	if (jump_ends_at_ret(site))
+	if (jump_ends_at_ret(site) || plan.code.leaf)
 		plan_then(site, &run_up, &plan, &then);
 	rc = arch->detour.build(&plan, &jump->detour, err);
 	if (rc < 0)
 		return rc;
 	note_detour(jump, site, &plan);
-	take_window(jump, window);
-	if (!read_fill(m, site, window, jump))
-		return ubp_fail(err, EFAULT, "it cannot be read");
-	return build_jump(ps, arch, window, site, jump, err);
+	return make_jump(m, site, window, jump, err);
+}
+
+int jump_make_detour(struct jump_maker *m, struct site *site, uint64_t vaddr,
+		     struct site_jump *jump, struct ubp_err *err)
+{
+	bool has_leaf = site_leaf(site) && leaf_is_there(m->space, &m->view, site);
+	int rc = make(m, site, vaddr, jump, err);
+
+	if (rc == 0 || rc == -ENOMEM || !has_leaf)
+		return rc;
+	/* Without the function's copy, then. */
+	site_leaf_refuse(site);
+	jump_clear(jump);
+	ubp_err_reset(err);
+	return make(m, site, vaddr, jump, err);
 }

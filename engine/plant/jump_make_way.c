@@ -10,6 +10,7 @@
 #include "engine/plant/area.h"
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_who.h"
+#include "engine/plant/leaf.h"
 #include "engine/plant/renew.h"
 #include "engine/plant/run_up.h"
 #include "engine/plant/update.h"
@@ -91,23 +92,27 @@ static struct site *hop_over(const struct plant_space *ps, uint64_t vaddr)
 }
 
 /* The site whose jump is in the way of @a. A run-up that finds one has no jump. */
-static struct site *in_the_way_of(const struct plant_space *ps, const struct added *a)
+static struct site *in_the_way_of(const struct plant_space *ps, const struct leaves *leaves,
+				  const struct added *a)
 {
 	uint64_t vaddr = a->site->vaddr;
+	struct site *other;
 
 	if (a->run_up)
 		return NULL;
-	return a->is_new ? jump_over(ps, vaddr) : run_up_over(ps, vaddr);
+	other = a->is_new ? jump_over(ps, vaddr) : run_up_over(ps, vaddr);
+	return other ? other : leaf_over(ps, leaves, a);
 }
 
 static bool is_in_the_way(const struct update *u, bool any_jump)
 {
 	const struct plant_space *ps = u->space->plant;
+	struct leaves leaves = leaf_look(ps);
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct added *a = &u->added[i];
 
-		if ((any_jump && in_the_way_of(ps, a)) ||
+		if ((any_jump && in_the_way_of(ps, &leaves, a)) ||
 		    (a->is_new && hop_over(ps, a->site->vaddr)))
 			return true;
 	}
@@ -138,11 +143,13 @@ static int clear_hops(const struct update *u, const struct who *who)
 
 static int clear_way(const struct update *u, const struct who *who)
 {
+	const struct plant_space *ps = u->space->plant;
+	struct leaves leaves = leaf_look(ps);
 	struct site *other;
 	int rc = 0;
 
 	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
-		while (rc == 0 && (other = in_the_way_of(u->space->plant, &u->added[i])))
+		while (rc == 0 && (other = in_the_way_of(ps, &leaves, &u->added[i])))
 			rc = renew_take_jump_back(u->space, other, who);
 	}
 	area_note_change(u->space, 0);

@@ -55,6 +55,7 @@ struct jump_batch {
 	} * areas;
 	size_t n_areas;
 	unsigned n_buried; /* of the space's sites, when it was collected */
+	bool has_stale;    /* some were made before, for others' probes */
 	bool has_spares;   /* some are to have blocks that were others' (spare.h) */
 };
 

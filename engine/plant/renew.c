@@ -11,6 +11,7 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
+#include "engine/plant/leaf.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/plant/spare.h"
@@ -18,6 +19,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
+#include "engine/space/site_leaf.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
@@ -135,9 +137,18 @@ static bool has_retired(const struct site *site)
 	return false;
 }
 
+static bool leaf_has_retired(const struct site *site)
+{
+	for (size_t i = 0; site->leaf && i < site->leaf->n; i++)
+		if (site->leaf->probes[i]->life.is_retired)
+			return true;
+	return false;
+}
+
 static bool is_stale(const struct site *site)
 {
-	return jump_is_stale(site) || (site->jump && has_retired(site));
+	return jump_is_stale(site) ||
+	       (site->jump && (has_retired(site) || leaf_has_retired(site)));
 }
 
 /* What kept it from being a jump may have gone with them. */
@@ -183,6 +194,7 @@ int renew_take_jump_back(const struct space *space, struct site *site, const str
 	jump->older = site->old_jumps;
 	site->old_jumps = jump;
 	site->jump = NULL;
+	(void)site_leaf_set(site, NULL, 0);
 	(void)change_site(site);
 	site->no_jump = NULL;
 	ps->jump->sweep_due = true;
@@ -255,6 +267,7 @@ static int renew(struct tracer *tracer, struct space *space)
 	struct who who;
 	int rc = 0;
 
+	(void)leaf_settle(ps);
 	if (plant_any_site(ps, is_stale)) {
 		rc = hold(tracer, space, &who);
 		if (rc == 0)
@@ -266,7 +279,8 @@ static int renew(struct tracer *tracer, struct space *space)
 	if (rc == 0)
 		rc = take_idle_out(space);
 	area_note_change(space, 0);
-	ps->jump->renew_due = rc < 0;
+	/* What was taken back may have told other returns. */
+	ps->jump->renew_due = rc < 0 || leaf_settle(ps);
 	return rc;
 }
 

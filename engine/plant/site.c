@@ -19,6 +19,7 @@
 #include "engine/plant/spare.h"
 #include "engine/space/part.h"
 #include "engine/space/site_jump.h"
+#include "engine/space/site_leaf.h"
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 #include "engine/space/uprobe.h"
@@ -74,9 +75,8 @@ static void put_original(const struct space *space, const struct site *site, uin
 			buf[site->vaddr + k - vaddr] = orig[k];
 }
 
-/* The bytes at @vaddr as they were before us. */
-static size_t read_original(const struct space *space, struct mem_view *view, uint64_t vaddr,
-			    uint8_t *buf, size_t len)
+size_t site_read_original(const struct space *space, struct mem_view *view, uint64_t vaddr,
+			  uint8_t *buf, size_t len)
 {
 	/* Through the file that is written to: by now a thread may have another image. */
 	size_t got = view ? mem_view_peek(view, vaddr, buf, len)
@@ -125,7 +125,7 @@ bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t va
 	if (plant_site_at(space, vaddr) || (mem_view_peek(view, vaddr, now, len) == len &&
 					    memcmp(now, probe->code.bytes, len) == 0))
 		return false;
-	return read_original(space, NULL, vaddr, now, len) == len &&
+	return site_read_original(space, NULL, vaddr, now, len) == len &&
 	       memcmp(now, probe->code.bytes, len) != 0;
 }
 
@@ -135,6 +135,7 @@ static void forget_probes(struct site *site)
 		uprobe_put(site->probes[--site->n_probes]);
 	while (site->n_exits)
 		uprobe_put(site->exits[--site->n_exits].probe);
+	site_leaf_free(site);
 }
 
 /* One whose library was closed and is mapped again where it was. */
@@ -173,7 +174,7 @@ static int check_lead(const struct space *space, pid_t tid, struct mem_view *vie
 	    memcmp(now, lead->bytes, lead->len) == 0)
 		return 0;
 	memcpy(code.bytes, lead->bytes, lead->len);
-	got = read_original(space, NULL, start, now, lead->len);
+	got = site_read_original(space, NULL, start, now, lead->len);
 	if (got == lead->len && space->arch->lead.stands(lead, now))
 		return 0;
 	return check_bytes(space, &whole, now, got, from, &code, tid, err);
@@ -197,7 +198,7 @@ static int decode(const struct space *space, pid_t tid, struct mem_view *view,
 		space->arch->insn.move(&site->insn, vaddr);
 		return 0;
 	}
-	got = read_original(space, view, vaddr, now, sizeof(now));
+	got = site_read_original(space, view, vaddr, now, sizeof(now));
 	if (!got)
 		return no_bytes(space, from, vaddr, tid, err);
 	/* What the file says was checked before; this is about what memory says. */
@@ -350,6 +351,7 @@ void site_free(struct site *site)
 		forget_probes(site);
 		free(site->probes);
 		free(site->exits);
+		site_leaf_free(site);
 		jump_free_all(site);
 	}
 	free(site);
@@ -408,10 +410,12 @@ static struct site *copy_site(const struct site *site)
 	*copy = *site;
 	copy->n_copied = numbers_of(site);
 	copy->jump = copy->old_jumps = NULL;
+	copy->leaf = NULL;
 	copy->n_probes = copy->n_exits = 0;
 	copy->probes = calloc(site->n_probes + 1, sizeof(struct uprobe *));
 	copy->exits = calloc(site->n_exits + 1, sizeof(*copy->exits));
-	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0) {
+	if (!copy->probes || !copy->exits || jump_copy(site, copy) < 0 ||
+	    site_leaf_copy(site, copy) < 0) {
 		site_free(copy);
 		return NULL;
 	}
@@ -449,7 +453,7 @@ static int provide_slot(struct plant_space *ps, const struct space *space,
 	if (!(site->watches & WATCH_SIGACTION))
 		return arch->slot.build(&site->insn, slot, &site->code, err);
 	site->patch_len = arch->hook.patch_len;
-	len = read_original(space, view, site->vaddr, call, sizeof(call));
+	len = site_read_original(space, view, site->vaddr, call, sizeof(call));
 	if (len < site->insn.len)
 		len = site->insn.len;
 	memcpy(call, site->insn.bytes, site->insn.len);

@@ -51,6 +51,10 @@ int site_add_probe(struct site *site, struct uprobe *probe);
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
 
+/* The bytes at @vaddr as they were before us: *buf, @len bytes. @view NULL: as they are just now. Returns the number read. */
+size_t site_read_original(const struct space *space, struct mem_view *view, uint64_t vaddr,
+			  uint8_t *buf, size_t len);
+
 /* Has somebody else changed the first instruction at @probe's place, that has no site? */
 bool site_is_taken(const struct space *space, struct mem_view *view, uint64_t vaddr,
 		   const struct uprobe *probe);

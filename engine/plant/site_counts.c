@@ -51,6 +51,11 @@ void count_jump(const struct site *site, bool up)
 
 		if (!is_counted(site, probe))
 			continue;
+		/* The rets are its sites. */
+		if (jump->detour.leaf_len && probe->kind == PROBE_RETURN) {
+			add(&probe->stats.by_copy, up);
+			continue;
+		}
 		add(&probe->stats.jumped, up);
 		if (!site_behind(site, probe))
 			add(&probe->stats.at_first, up);

@@ -28,6 +28,8 @@ static const char *why_no_jump(const struct ubp_session *s, const struct uprobe_
 		return NULL;
 	if (s->no_jumps)
 		return s->no_jumps;
+	if (__atomic_load_n(&u->by_copy, __ATOMIC_RELAXED))
+		return "who comes by the jump at its entry returns in a copy of it";
 	if (!why && __atomic_load_n(&u->at_rets, __ATOMIC_RELAXED))
 		return "returns are caught at ret instructions";
 	if (!why && __atomic_load_n(&u->taken_out, __ATOMIC_RELAXED))

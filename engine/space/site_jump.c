@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/space/jump_part.h"
+#include "engine/space/site_leaf.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
 #include "engine/trace/process.h"
@@ -65,6 +66,50 @@ uint64_t jump_instead(const struct site_jump *jump, size_t i)
 	       (jump->run_up ? jump->detour.entry_at + jump->from[i] : jump->detour.copy.at[i]);
 }
 
+/* The last one that begins at @at or in front of it. NULL: none does. */
+static const struct detour_place *last_place(const struct detour *d, uint64_t at)
+{
+	size_t low = 0, high = d->n_places;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (d->places[mid].at <= at)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low ? &d->places[low - 1] : NULL;
+}
+
+bool jump_insn_at(const struct site_jump *jump, uint64_t at, uint64_t *ret_from)
+{
+	const struct detour_place *place = last_place(&jump->detour, at);
+
+	for (size_t i = 0; i < jump->n; i++)
+		if (jump->detour.copy.at[i] == at) {
+			*ret_from = jump->from[i];
+			return true;
+		}
+	if (!place || place->at != at)
+		return false;
+	*ret_from = place->from;
+	return true;
+}
+
+bool jump_insn_around(const struct site_jump *jump, uint64_t at, uint64_t *ret_from)
+{
+	const struct detour_place *place = last_place(&jump->detour, at);
+	unsigned i = jump->n;
+
+	if (at >= jump->detour.copy.len)
+		return false;
+	while (i > 0 && jump->detour.copy.at[i] > at)
+		i--;
+	*ret_from = place ? place->from : jump->from[i];
+	return true;
+}
+
 uint64_t jump_fixup(const struct site_jump *jump, uint64_t at)
 {
 	const struct detour *d = &jump->detour;
@@ -101,14 +146,18 @@ size_t jump_n_recorded(const struct site *site)
 {
 	if (jump_is_at_ret(site))
 		return site->n_exits;
-	return site->n_probes + (jump_ends_at_ret(site) ? site->n_exits : 0);
+	if (jump_ends_at_ret(site))
+		return site->n_probes + site->n_exits;
+	return site->n_probes + (site->leaf ? site->leaf->n : 0);
 }
 
 struct uprobe *jump_recorded(const struct site *site, size_t i)
 {
 	size_t first = jump_is_at_ret(site) ? 0 : site->n_probes;
 
-	return i < first ? site->probes[i] : site->exits[i - first].probe;
+	if (i < first)
+		return site->probes[i];
+	return site->n_exits ? site->exits[i - first].probe : site->leaf->probes[i - first];
 }
 
 int jump_take_probes(struct site_jump *jump, const struct site *site)
@@ -205,9 +254,10 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	copy->detour.code = NULL;
 	copy->probes = NULL;
 	copy->detour.loads = malloc((copy->detour.n_loads + 1) * sizeof(*copy->detour.loads));
+	copy->detour.places = calloc(copy->detour.n_places + 1, sizeof(*copy->detour.places));
 	copy->n_probes = 0;
 	copy->probes = calloc(from->n_probes + 1, sizeof(struct uprobe *));
-	if (!copy->detour.loads || !copy->probes) {
+	if (!copy->detour.loads || !copy->detour.places || !copy->probes) {
 		jump_free(copy);
 		return NULL;
 	}
@@ -216,6 +266,9 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	if (copy->detour.n_loads)
 		memcpy(copy->detour.loads, from->detour.loads,
 		       copy->detour.n_loads * sizeof(*copy->detour.loads));
+	if (copy->detour.n_places)
+		memcpy(copy->detour.places, from->detour.places,
+		       copy->detour.n_places * sizeof(*copy->detour.places));
 	return copy;
 }
 
@@ -245,6 +298,7 @@ void jump_clear(struct site_jump *jump)
 	free(jump->probes);
 	free(jump->detour.code);
 	free(jump->detour.loads);
+	free(jump->detour.places);
 	*jump = (struct site_jump){ 0 };
 }
 

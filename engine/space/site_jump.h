@@ -61,6 +61,10 @@ bool jump_has_trap(const struct plant_space *ps, uint64_t vaddr);
 /* The site's detour, now or before its probes changed, that @vaddr is in. *ret_at: where, from the copy's start. NULL:
  * none is. */
 struct site_jump *jump_at(const struct site *site, uint64_t vaddr, uint64_t *ret_at);
+/* The instruction that stands at offset @at of the copies in its detour: *ret_from, behind the site. False: none begins there. */
+bool jump_insn_at(const struct site_jump *jump, uint64_t at, uint64_t *ret_from);
+/* The same of the one that @at is in. False: @at is in no copy. */
+bool jump_insn_around(const struct site_jump *jump, uint64_t at, uint64_t *ret_from);
 /* Where a thread goes on that was about to carry out the window's instruction number @i: in the copy; of a run-up, in what the detour carries out. */
 uint64_t jump_instead(const struct site_jump *jump, size_t i);
 /* A fault at that place is the detour's own: where the thread goes on. 0: it is not. */
@@ -83,7 +87,7 @@ bool jump_is_at_ret(const struct site *site);
 bool jump_is_at_jump(const struct site *site);
 /* Is it a function of one ret, of which entries and returns are caught there? */
 bool jump_ends_at_ret(const struct site *site);
-/* What a jump of @site is to record: its probes; then, at a ret, those of the functions that are left by it. */
+/* What a jump of @site is to record: its probes; then, at a ret, those of the functions that are left by it, or those whose returns are told in its copy. */
 size_t jump_n_recorded(const struct site *site);
 struct uprobe *jump_recorded(const struct site *site, size_t i);
 /* Of a ret where returns are caught, or of a run-up: what its file tells of the ret. NULL: it is neither. */

@@ -19,6 +19,7 @@
 #include "engine/trace/process.h"
 
 struct site_jump;
+struct site_leaf;
 struct space_guard;
 struct space_hijacks;
 struct space_jumps;
@@ -112,6 +113,7 @@ struct site {
 	const char *no_jump;
 	/* Of a place that is watched alone, the window of a jump (plant/watched_windows.h); NULL: none was looked for. */
 	const struct uprobe_window *window;
+	struct site_leaf *leaf; /* site_leaf.h; NULL: nothing is known of one */
 	/* Detours for the probes of before, the newest first: no jump leads there, but threads may be in them. */
 	struct site_jump *old_jumps;
 	uint64_t dev, ino; /* of the file mapped there */

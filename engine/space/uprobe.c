@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "arch/detour.h"
+#include "arch/leaf.h"
 #include "engine/spec/filter.h"
 
 struct uprobe *uprobe_new(void)
@@ -34,6 +35,7 @@ void uprobe_put(struct uprobe *probe)
 	filter_free(probe->filter);
 	free(probe->at_hit.tally);
 	free(probe->at_hit.sample);
+	free(probe->at_hit.leaf);
 	free(probe->exits);
 	free(probe->no_exits);
 	free(probe->what);
@@ -59,7 +61,9 @@ static int copy_exits(struct uprobe *to, const struct uprobe *from)
 	if (from->n_exits)
 		memcpy(to->exits, from->exits, from->n_exits * sizeof(*to->exits));
 	to->n_exits = from->n_exits;
-	return 0;
+	if (from->at_hit.leaf)
+		to->at_hit.leaf = leaf_copy_of(from->at_hit.leaf);
+	return from->at_hit.leaf && !to->at_hit.leaf ? -ENOMEM : 0;
 }
 
 static int copy_texts(struct uprobe *to, const struct uprobe *from)

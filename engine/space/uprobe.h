@@ -24,6 +24,7 @@
 
 struct defined_probe;
 struct filter;
+struct leaf;
 
 /* Why a return can't come, or can't be seen. */
 enum missed_why {
@@ -69,6 +70,8 @@ struct uprobe_stats {
 	uint32_t
 		by_short; /* of the jumps: short ones, each to another in a hop (arch/detour.h) */
 	uint32_t by_punned; /* punned ones */
+	uint32_t
+		by_copy; /* functions whose returns are caught where detours at their entries carry out copies of them */
 	enum taken_out taken_out;
 	uint32_t hijacked, at_rets; /* of the sites, which way a return is caught */
 };
@@ -145,6 +148,8 @@ struct uprobe_at_hit {
 	struct uprobe_handler handler;
 	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
 	struct sample_plan *sample; /* which hits are; NULL: all */
+	/* Of a return probe at rets, of which one may have no jump: what a detour at the entry carries out in a copy (arch/leaf.h); NULL: nothing. */
+	struct leaf *leaf;
 	bool no_stack;              /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };

@@ -175,20 +175,15 @@ bool stack_frame_by_frame_pointer(struct stack_frame *frame)
 	return true;
 }
 
-/* Of the window's copy, which instruction is it? What records has other things in registers. */
+/* Of a copy, which instruction is it? What records has other things in registers. */
 static void leave_detour(struct stack_frame *frame, const struct site *site,
 			 const struct site_jump *jump, uint64_t at)
 {
-	unsigned i = jump->n;
+	uint64_t from = 0;
 
-	frame->pc = site->vaddr;
-	if (at >= jump->detour.copy.len) {
+	if (!jump_insn_around(jump, at, &from))
 		memset(frame->known, 0, sizeof(frame->known));
-		return;
-	}
-	while (i > 0 && jump->detour.copy.at[i] > at)
-		i--;
-	frame->pc += jump->from[i];
+	frame->pc = site->vaddr + from;
 }
 
 /* Where what returns by the trampoline goes. */

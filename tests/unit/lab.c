@@ -92,6 +92,7 @@ static void forget_detour(void)
 {
 	free(lab.detour.code);
 	free(lab.detour.loads);
+	free(lab.detour.places);
 	memset(&lab.detour, 0, sizeof(lab.detour));
 }
 
