@@ -84,6 +84,11 @@ struct arch_jump {
 	 */
 	int (*find_leaf)(const uint8_t *code, size_t len, uint64_t vaddr,
 			 struct leaf **ret_leaf, struct ubp_err *err);
+	/* Written over the first bytes of a ret of a copy, it is a ret that tells nothing; what is overwritten is the start of a jump. */
+	struct {
+		const uint8_t *code, *jump;
+		size_t len;
+	} leaf_ret;
 	/* The jump at @site to @target, window->jump_len bytes; a hop's has UBP_HOP_LEN. -ERANGE: too far. Whether what
 	 * follows one that is punned leads there is not its question. */
 	int (*build)(const struct window *window, uint64_t site, uint64_t target,

@@ -290,10 +290,14 @@ struct detour {
 	/* Of the function's copy: whoever is at offset .at of the code is .from behind the window's start. */
 	struct detour_place {
 		uint16_t at, from;
+		bool is_ret; /* what is there leads to what records; with arch_jump.leaf_ret written over it, it is a ret */
 	} * places; /* by .at; free with free() */
 	size_t n_places;
-	uint32_t
-		leaf_len; /* bytes of the function, from the window's start on, up to the end of what is copied; 0: it is not */
+	/* Where that copy leads out to, from the window's start on: nothing of ours may have these in its middle. free() it. */
+	int16_t *exits;
+	size_t n_exits;
+	/* Bytes of the function, from the window's start on, up to the end of what is copied, and to the last of .exits; 0: it is not copied. */
+	uint32_t leaf_len;
 	uint32_t entry_at;
 	uint32_t return_at; /* where the common return code goes on; 0: no return probe */
 	/*

@@ -566,6 +566,7 @@ int gen_detour(const struct gen_isa *isa, const struct detour_plan *plan,
 	if (rc < 0) {
 		free(ret_detour->loads);
 		free(ret_detour->places);
+		free(ret_detour->exits);
 		memset(ret_detour, 0, sizeof(*ret_detour));
 	}
 	return rc;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "arch/gen.h"
+#include "arch/guard.h"
 #include "arch/leaf.h"
 #include "engine/base/err.h"
 
@@ -39,15 +40,52 @@ int gen_copy_build_leaf(const struct gen_isa *isa, const struct detour_plan *pla
 	return rc;
 }
 
+/* From the window's start on. */
+static uint64_t from_window(const struct gen *g, uint64_t at)
+{
+	return g->plan->site + at - g->plan->window->insns[0].vaddr;
+}
+
 /* Where what is at @place comes to stand. */
 static void note(struct gen *g, const struct leaf_place *place, size_t start)
 {
 	struct detour *out = g->out;
-	uint64_t from = g->plan->site + place->from - g->plan->window->insns[0].vaddr;
 
 	out->places[out->n_places++] =
 		(struct detour_place){ .at = (uint16_t)(start + place->at),
-				       .from = (uint16_t)from };
+				       .from = (uint16_t)from_window(g, place->from),
+				       .is_ret = place->is_ret };
+}
+
+static int make_room(struct gen *g)
+{
+	const struct leaf_copy *copy = g->copies.leaf;
+	struct detour *out = g->out;
+
+	out->places = calloc(copy->n + 1u, sizeof(*out->places));
+	out->exits = calloc(copy->n_exits + 1u, sizeof(*out->exits));
+	for (size_t i = 0; out->exits && i < copy->n_exits; i++)
+		out->exits[out->n_exits++] = (int16_t)from_window(g, copy->exits[i]);
+	return out->places && out->exits ? 0 : -ENOMEM;
+}
+
+/* For a later session (struct guard_leaf): what follows is aligned already. */
+static void put_table(struct gen *g)
+{
+	const struct detour *out = g->out;
+	struct guard_leaf table = { .n_exits = (uint16_t)out->n_exits };
+	size_t len;
+
+	for (size_t i = 0; i < out->n_places; i++)
+		table.n_rets += out->places[i].is_ret;
+	len = ((size_t)table.n_rets + table.n_exits) * sizeof(uint16_t) + sizeof(table);
+	while ((g->e.len + len) % UBP_SLOT_SIZE && !g->e.error)
+		emit_u8(&g->e, g->isa->fill);
+	for (size_t i = 0; i < out->n_places; i++)
+		if (out->places[i].is_ret)
+			emit_bytes(&g->e, &out->places[i].at, sizeof(uint16_t));
+	emit_bytes(&g->e, out->exits, out->n_exits * sizeof(*out->exits));
+	emit_bytes(&g->e, &table, sizeof(table));
 }
 
 /* It comes there, @start is set; each ret leads to @then. */
@@ -59,8 +97,7 @@ static void put_leaf_insns(struct gen *g, label_t then, label_t start)
 	emit_fill(&g->e, ALIGN, g->isa->fill);
 	emit_set(&g->e, start);
 	at = g->e.len;
-	g->out->places = calloc(copy->n + 1u, sizeof(*g->out->places));
-	if (!g->out->places) {
+	if (make_room(g) < 0) {
 		emit_fail(&g->e, -ENOMEM);
 		return;
 	}
@@ -79,8 +116,8 @@ static void put_leaf_insns(struct gen *g, label_t then, label_t start)
 	}
 	emit_bytes(&g->e, copy->code + done, copy->len - done);
 	g->out->copy.len = (uint16_t)g->e.len;
-	g->out->leaf_len = (uint32_t)(g->plan->site + g->plan->code.leaf->len -
-				      g->plan->window->insns[0].vaddr);
+	g->out->leaf_len = (uint32_t)from_window(g, g->plan->code.leaf->reach);
+	put_table(g);
 }
 
 /* The window's, which leads to the function, and the function's. */

@@ -38,7 +38,7 @@
 #include <stdint.h>
 
 #define UBP_GUARD_MAGIC   0x44524155472d4255ULL /* "UB-GUARD" in memory, little-endian */
-#define UBP_GUARD_VERSION 14
+#define UBP_GUARD_VERSION 15
 
 #define UBP_AREA_TRAMPOLINE 0x100
 #define UBP_AREA_STUB       0x140
@@ -103,6 +103,7 @@ struct guard_return {
 
 /* In front of a window's copy (arch/detour.h): what a jump replaced. */
 #define UBP_JUMP_MAGIC 0x504d554a2d425500ULL
+#define UBP_JUMP_LEAF  0x4641454c2d425500ULL /* the same, with a copy of the function: struct guard_leaf */
 #define UBP_JUMP_FREE  0x454552462d425500ULL /* nobody is in this block, or can come there */
 
 struct guard_jump {
@@ -117,6 +118,15 @@ struct guard_jump {
 	uint8_t orig[28]; /* what stood there; behind it, what stood at the hop */
 	uint64_t
 		hop; /* vaddr of what it leads to, in place of the entry: UBP_HOP_LEN bytes; 0: none */
+};
+
+/*
+ * In front of a detour's entry, where its function is copied (arch/leaf.h). In front of this, .n_exits places that the copy leads out to, each an
+ * int16_t from guard_jump.vaddr on; in front of these, .n_rets of the copy's rets, which lead to what records, each a uint16_t from the window's
+ * copy on.
+ */
+struct guard_leaf {
+	uint16_t n_rets, n_exits;
 };
 
 /* A reference counter that we incremented. */

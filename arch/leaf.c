@@ -31,3 +31,19 @@ const struct leaf_insn *leaf_insn_at(const struct leaf *leaf, size_t from)
 	}
 	return low < leaf->n && leaf->insns[low].from == from ? &leaf->insns[low] : NULL;
 }
+
+bool leaf_exits_between(const struct leaf *leaf, size_t low, size_t high)
+{
+	for (size_t i = 0; i < leaf->n; i++) {
+		const struct leaf_insn *insn = &leaf->insns[i];
+		size_t to[] = { insn->target, (size_t)insn->from + insn->len };
+		bool leads[] = { insn->kind == LEAF_JUMP || insn->kind == LEAF_BRANCH,
+				 insn->kind == LEAF_PLAIN || insn->kind == LEAF_BRANCH };
+
+		for (size_t k = 0; k < 2; k++)
+			if (leads[k] && to[k] > low && to[k] < high &&
+			    !leaf_insn_at(leaf, to[k]))
+				return true;
+	}
+	return false;
+}

@@ -24,6 +24,8 @@
 #define UBP_LEAF_CODE_MAX 4096 /* bytes of a function that are looked at */
 #define UBP_LEAF_COPY_MAX 3072
 #define UBP_LEAF_INSNS    768
+/* Places of the function that a copy may lead out to: each instruction has two at most. */
+#define UBP_LEAF_EXITS (2 * UBP_LEAF_INSNS)
 
 enum leaf_kind {
 	LEAF_PLAIN,  /* it goes on behind itself */
@@ -46,6 +48,7 @@ struct leaf {
 	uint32_t size;       /* bytes of all of it */
 	uint16_t n;          /* of .insns, in the order of their places */
 	uint16_t len;        /* bytes of .code: up to the end of the last one */
+	uint16_t reach;      /* up to the last place that a copy leads out to; at least .len */
 	uint16_t copy_max;   /* bytes that a copy takes at most */
 	bool has_loop;       /* some branch leads back */
 	const uint8_t *code; /* the function's, behind .insns */
@@ -62,6 +65,9 @@ struct leaf_copy {
 		uint16_t at, from;
 		bool is_ret; /* UBP_LEAF_RET bytes that lead nowhere yet */
 	} places[2 * UBP_LEAF_INSNS];
+	/* Where it leads to in the function, but for its start: nothing of ours may have these in its middle while anybody is in the copy. */
+	uint16_t n_exits;
+	uint16_t exits[UBP_LEAF_EXITS];
 };
 
 #define UBP_LEAF_RET 5 /* a jump's */
@@ -81,5 +87,7 @@ struct leaf_at {
 struct leaf *leaf_copy_of(const struct leaf *leaf);
 /* The instruction at offset @from, or NULL: it is not copied. */
 const struct leaf_insn *leaf_insn_at(const struct leaf *leaf, size_t from);
+/* Does a copy lead out to a place between offsets @low and @high, neither of them counted? */
+bool leaf_exits_between(const struct leaf *leaf, size_t low, size_t high);
 
 #endif

@@ -186,10 +186,19 @@ static bool is_last(const struct leaf *leaf, size_t i)
 	return i + 1 == leaf->n || leaf->insns[i + 1].from != insn->from + insn->len;
 }
 
+/* @to: where @leaf goes on to, or leads out to. */
+static void note_reach(struct leaf *leaf, size_t to)
+{
+	if (to > leaf->reach)
+		leaf->reach = (uint16_t)to;
+}
+
 /* Returns why not, or NULL. */
 static const char *sum_up(struct leaf *leaf)
 {
 	size_t max = 0;
+
+	leaf->reach = leaf->len;
 
 	for (size_t i = 0; i < leaf->n; i++) {
 		const struct leaf_insn *insn = &leaf->insns[i];
@@ -198,6 +207,10 @@ static const char *sum_up(struct leaf *leaf)
 			return "its instructions overlap";
 		leaf->has_loop |= (insn->kind == LEAF_JUMP || insn->kind == LEAF_BRANCH) &&
 				  insn->target <= insn->from;
+		if (insn->kind == LEAF_JUMP || insn->kind == LEAF_BRANCH)
+			note_reach(leaf, insn->target);
+		if (goes_on(insn))
+			note_reach(leaf, (size_t)insn->from + insn->len);
 		max += copy_len(insn) + (goes_on(insn) && is_last(leaf, i) ? JMP_LEN : 0);
 	}
 	if (max > UBP_LEAF_COPY_MAX)
@@ -326,19 +339,32 @@ static void place(struct writer *w, size_t from, bool is_ret)
 							   .is_ret = is_ret };
 }
 
+/* The start is none: a jump of ours begins there. */
+static void note_exit(struct writer *w, size_t target)
+{
+	struct leaf_copy *out = w->out;
+	size_t i = 0;
+
+	while (i < out->n_exits && out->exits[i] != target)
+		i++;
+	if (i == out->n_exits && target && target != w->start)
+		out->exits[out->n_exits++] = (uint16_t)target;
+}
+
 /* In the function; where a jump of ours stands on it, in the window's copy. Who comes back to the start comes by that jump. */
-static uint64_t outside(const struct writer *w, size_t target)
+static uint64_t outside(struct writer *w, size_t target)
 {
 	const struct window *window = w->to->window;
 
 	for (size_t i = 1; i < window->n; i++)
 		if (window->insns[i].vaddr == w->func_vaddr + target)
 			return w->to->window_vaddr + w->to->window_at[i];
+	note_exit(w, target);
 	return w->func_vaddr + target;
 }
 
 /* In the copy, or outside. */
-static uint64_t where(const struct writer *w, size_t target)
+static uint64_t where(struct writer *w, size_t target)
 {
 	const struct leaf_insn *insn = leaf_insn_at(w->leaf, target);
 
@@ -421,7 +447,7 @@ int x86_build_leaf(const struct leaf *leaf, const struct leaf_at *at,
 			    .out = ret_copy,
 			    .is_near = true };
 
-	ret_copy->len = ret_copy->n = 0;
+	ret_copy->len = ret_copy->n = ret_copy->n_exits = 0;
 	if (!leaf_insn_at(leaf, w.start))
 		return ubp_fail(err, EOPNOTSUPP, "no ret can be reached from there");
 	lay_out(&w);

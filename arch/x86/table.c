@@ -141,6 +141,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.jump.mirrors = mirrors,
 	.jump.find_punned = x86_find_punned,
 	.jump.find_leaf = x86_find_leaf,
+	.jump.leaf_ret = { (const uint8_t *)"\xc3", (const uint8_t *)"\xe9", 1 },
 	.jump.take_pun = x86_take_pun,
 	.jump.runs_anywhere = x86_runs_anywhere,
 	.jump.runs_or_faults = x86_runs_or_faults,

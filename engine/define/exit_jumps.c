@@ -144,6 +144,7 @@ static bool may_stop(const struct uprobe_exit *e)
  */
 static void find_leaf(struct uprobe *u, struct object *object)
 {
+	struct leaf *leaf = NULL;
 	struct ubp_err ignored;
 	size_t i = 0;
 
@@ -153,7 +154,9 @@ static void find_leaf(struct uprobe *u, struct object *object)
 	    !(u->facts.walks_stacks || u->facts.is_go))
 		return;
 	ubp_err_reset(&ignored);
-	(void)object_find_leaf(object, u->foffset, &u->at_hit.leaf, &ignored);
+	/* Another thread may just be making the probe's successor (uprobe_take_place()). */
+	if (object_find_leaf(object, u->foffset, &leaf, &ignored) == 0)
+		__atomic_store_n(&u->at_hit.leaf, leaf, __ATOMIC_RELEASE);
 }
 
 void exit_jumps_find(struct uprobe *probe)

@@ -14,8 +14,8 @@
 #include "engine/plant/first.h"
 #include "engine/plant/guard.h"
 #include "engine/plant/jump.h"
+#include "engine/plant/jump_make_way.h"
 #include "engine/plant/rings.h"
-#include "engine/plant/run_up.h"
 #include "engine/plant/scan.h"
 #include "engine/plant/upgrade.h"
 #include "engine/plant/watch.h"
@@ -228,10 +228,13 @@ static bool fault_in_run_up(const struct held *held, struct site *site,
 	return false;
 }
 
-/* In a function's copy: of an instruction that is under another jump, on a run-up. False: that could not be taken back. */
-static bool clear_run_up(const struct held *held, uint64_t vaddr)
+/*
+ * In a function's copy: of an instruction that is under another jump, on a run-up or of a probe that came when somebody was in the copy. False: that could not be
+ * taken back.
+ */
+static bool clear_jump(const struct held *held, uint64_t vaddr)
 {
-	struct site *over = run_up_over(held->t->process->space->plant, vaddr);
+	struct site *over = jump_over(held->t->process->space->plant, vaddr);
 
 	return !over || over->vaddr == vaddr || vaddr - over->vaddr >= over->jump->jump_len ||
 	       over->rung != SITE_JUMPED ||
@@ -268,7 +271,7 @@ bool detour_fault(struct hit *hit, const struct held *held, struct site *site,
 	if (!moved && is_under && site->rung == SITE_JUMPED &&
 	    !jump_demote(held, site, "an instruction under the jump made a fault"))
 		return false;
-	if (!held_lasts(held) || (!is_under && from && !clear_run_up(held, to)) ||
+	if (!held_lasts(held) || (!is_under && from && !clear_jump(held, to)) ||
 	    !held_lasts(held))
 		return false;
 	hit_correct_fault(sig, tid, copy + at, to);

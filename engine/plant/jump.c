@@ -72,7 +72,7 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 		return at_ret_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour_at(ps, at, len) : site->window->why;
+		return len ? neighbour_at_code(ps, at, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -91,7 +91,7 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
 	}
-	return neighbour_at(ps, at, len);
+	return neighbour_at_code(ps, at, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)
@@ -164,7 +164,8 @@ static uint32_t guess(const struct plant *plant, const struct site *site)
 	const struct leaf *leaf = site_leaf(site);
 
 	len += has_return(site) ? RETURN_GUESS : 0;
-	len += leaf ? leaf->copy_max : 0;
+	/* Behind the copy it is noted where it leads. */
+	len += leaf ? leaf->copy_max + 2U * leaf->n : 0;
 	for (size_t p = 0; p < n; p++) {
 		const struct uprobe *probe = jump_recorded(site, p);
 		const struct tally_plan *tally = probe->at_hit.tally;

@@ -14,6 +14,7 @@
 #include "engine/plant/hop.h"
 #include "engine/plant/jump_detour.h"
 #include "engine/plant/jump_priv.h"
+#include "engine/plant/led_out.h"
 #include "engine/plant/pun.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/spare.h"
@@ -92,7 +93,7 @@ static void write_block(struct build *b, struct area *area, const struct site *s
 			const struct site_jump *jump, uint64_t block)
 {
 	struct guard_jump head = {
-		.magic = UBP_JUMP_MAGIC,
+		.magic = jump->detour.leaf_len ? UBP_JUMP_LEAF : UBP_JUMP_MAGIC,
 		.vaddr = site->vaddr,
 		.len = jump->room + UBP_SLOT_SIZE,
 		.entry = jump->detour.entry_at,
@@ -256,7 +257,7 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 		if ((jump->is_watch &&
 		     area_enter_trap(&b->writes, area, jump->copy + jump->detour.trap_at[0],
 				     jump->copy) < 0) ||
-		    jump_note_traps(ps, site, jump) < 0) {
+		    led_out_note(ps, site, jump) < 0 || jump_note_traps(ps, site, jump) < 0) {
 			why = why_not_written;
 			if (!jump->is_watch)
 				spare_add_jump(ps, jump);

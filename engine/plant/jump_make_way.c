@@ -20,8 +20,7 @@
 #include "engine/space/state.h"
 #include "engine/trace/hold.h"
 
-/* The site whose jump reaches over @vaddr. NULL: none does. */
-static struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
+struct site *jump_over(const struct plant_space *ps, uint64_t vaddr)
 {
 	struct site *other, *hop;
 

@@ -6,8 +6,15 @@
 #ifndef UBP_PLANT_JUMP_MAKE_WAY_H
 #define UBP_PLANT_JUMP_MAKE_WAY_H
 
+#include <stdint.h>
+
+struct plant_space;
+struct site;
 struct ubp_err;
 struct update;
+
+/* The site whose jump reaches over @vaddr. NULL: none does. */
+struct site *jump_over(const struct plant_space *ps, uint64_t vaddr);
 
 /*
  * Called before breakpoints are written under a jump, which begins at a lower address: the jump becomes a breakpoint. The

@@ -24,7 +24,9 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
+#include "engine/plant/led_out.h"
 #include "engine/plant/page_edit.h"
+#include "engine/plant/patches.h"
 #include "engine/plant/rings.h"
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
@@ -180,30 +182,6 @@ static void unwrite_unsorted(const struct plant_space *owner, const struct space
 	}
 }
 
-/* Changes in our areas: all that come to a page are one write. */
-struct patches {
-	const struct space *space;
-	pid_t tid;
-	struct sort_item *v;
-	size_t n;
-};
-
-static void add_patch(struct patches *patches, uint64_t at, const struct page_patch *patch)
-{
-	struct sort_item item = { at, (void *)(uintptr_t)patch };
-
-	if (VEC_DOUBLE(patches->v, patches->n) == 0)
-		patches->v[patches->n++] = item;
-	else /* without memory for them one by one */
-		page_edit_each(&patches->space->mem, patches->tid, &item, 1);
-}
-
-static void end_patches(struct patches *patches)
-{
-	page_edit_each(&patches->space->mem, patches->tid, patches->v, patches->n);
-	free(patches->v);
-}
-
 /*
  * Traps of detours, with nobody to handle them any more, would kill: @nop makes nops of them. Who
  * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
@@ -220,8 +198,9 @@ static void defuse(const struct plant_space *owner, bool only_used,
 		const struct site_jump *jump = only_used ? jump_at(value, at, &from) : NULL;
 
 		if (!only_used || (jump && who_uses(owner, jump)))
-			add_patch(patches, at, nop);
+			patches_add(patches, at, nop);
 	}
+	led_out_disarm(owner, only_used, patches);
 }
 
 /* The same of one whose detour is about to call its function, and has made an entry for that already. */
@@ -344,7 +323,7 @@ static void clean_copy(struct plant_space *owner, const struct space *space, pid
 	maps_free(&maps);
 	clean_hops(owner, space, tid, left);
 	defuse(owner, true, &nop, &patches);
-	end_patches(&patches);
+	patches_end(&patches);
 	return_ops(space)->put_back_hijacks(owner, space, tid, left);
 }
 
@@ -368,7 +347,7 @@ static void free_blocks(const struct plant_space *ps, const struct page_patch *m
 
 		while ((jump = jump_next(value, jump)))
 			if (is_free(ps, value, jump))
-				add_patch(patches, jump->copy - UBP_SLOT_SIZE, mark);
+				patches_add(patches, jump->copy - UBP_SLOT_SIZE, mark);
 	}
 }
 
@@ -482,7 +461,7 @@ void jump_remove(struct tracer *tracer, struct space *space)
 	return_ops(space)->note_blocks(space);
 	defuse(ps, false, &nop, &patches);
 	free_blocks(ps, &mark, &patches);
-	end_patches(&patches);
+	patches_end(&patches);
 	space_put(tracer, space);
 }
 
@@ -560,6 +539,10 @@ int jumps_copy(const struct part_copied *c)
 	while (map_next(&c->from->jump->puns, &pos, &vaddr, &value))
 		if (map_put(&c->to->jump->puns, vaddr, value) < 0)
 			return -ENOMEM;
+	pos = 0;
+	while (map_next(&c->from->jump->led_to, &pos, &vaddr, &value))
+		if (map_put(&c->to->jump->led_to, vaddr, value) < 0)
+			return -ENOMEM;
 	c->to->jump->n_pun_areas = c->from->jump->n_pun_areas;
 	c->to->jump->n_written = c->from->jump->n_written;
 	c->to->jump->renew_due = c->from->jump->renew_due;
@@ -579,4 +562,5 @@ void jumps_forget(struct plant_space *ps)
 	map_free(&ps->jump->blocks);
 	map_free(&ps->jump->hops);
 	map_free(&ps->jump->puns);
+	map_free(&ps->jump->led_to);
 }

@@ -119,14 +119,22 @@ static bool may_be_passed(const struct wanted *w, const struct site *site)
 	return (site->run_up || !site_is_probed(site)) && !site->watches;
 }
 
+/* Would the copy lead out to under the jump that may stand there? */
+static bool is_led_into(const struct wanted *w, const struct site *run_up)
+{
+	uint64_t at = run_up->vaddr - w->func_vaddr;
+
+	return run_up->run_up && leaf_exits_between(w->leaf, at, at + run_up->run_up);
+}
+
 static bool is_alone(const struct wanted *w, const struct place *at)
 {
 	for (size_t i = at->i + 1; i < at->n; i++) {
 		const struct site *other = at->sites[i];
 
-		if (other->vaddr >= w->func_vaddr + w->leaf->len)
+		if (other->vaddr >= w->func_vaddr + w->leaf->reach)
 			break;
-		if (!may_be_passed(w, other))
+		if (!may_be_passed(w, other) || is_led_into(w, other))
 			return false;
 	}
 	return true;

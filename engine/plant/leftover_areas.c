@@ -4,6 +4,7 @@
 /* What an earlier ubp has left: areas, their tables, and what stands at the places that these name. */
 
 #include "engine/base/vec.h"
+#include "engine/plant/led_out.h"
 #include "engine/plant/leftover_parts.h"
 
 #include <errno.h>
@@ -161,7 +162,8 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 
 	if (entry->vaddr != copy || !area_holds(area, block, sizeof(head)) ||
 	    mem_view_peek(view, block, &head, sizeof(head)) != sizeof(head) ||
-	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_FREE) ||
+	    (head.magic != UBP_JUMP_MAGIC && head.magic != UBP_JUMP_LEAF &&
+	     head.magic != UBP_JUMP_FREE) ||
 	    head.len <= UBP_SLOT_SIZE || !area_holds(area, block, head.len))
 		return 0;
 	leftover_keep_room(area, block - area->vaddr, head.len);
@@ -169,7 +171,9 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	rc = take_out_jump(a, &head, copy);
 	if (rc == 0)
 		rc = leftover_note_hop(a, &head, copy);
-	if (rc < 0 || head.magic == UBP_JUMP_MAGIC)
+	if (rc == 0 && head.entry < head.len - UBP_SLOT_SIZE)
+		rc = led_out_adopt(a, &head, copy);
+	if (rc < 0 || head.magic != UBP_JUMP_FREE)
 		return rc;
 	return leftover_noted(
 		a, jump_keep_block(a->space->plant, head.vaddr, block, LEFTOVER_KEY_LOOKS));

@@ -9,6 +9,7 @@
 #include "arch/detour.h"
 #include "engine/base/map.h"
 #include "engine/plant/hop.h"
+#include "engine/plant/led_out.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
@@ -71,4 +72,11 @@ const char *neighbour_at(const struct plant_space *ps, const struct place *at, s
 			return is_reached;
 	}
 	return NULL;
+}
+
+const char *neighbour_at_code(const struct plant_space *ps, const struct place *at, size_t len)
+{
+	const char *why = neighbour_at(ps, at, len);
+
+	return why ? why : led_out_into(ps, at->sites[at->i]->vaddr, len);
 }

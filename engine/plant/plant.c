@@ -137,9 +137,10 @@ static void note_done(const struct update *u)
 		if (a->probe && !a->run_up)
 			count_site(a->site, a->probe, a->func_vaddr != 0);
 		/* Or one is just being made, for those that were there. */
-		if (jump_is_stale(a->site) ||
-		    (a->probe && (!a->is_new || a->func_vaddr) && is_change))
+		if (jump_is_stale(a->site) || (a->probe && !a->is_new && is_change))
 			renew_due(u->plant, u->space->plant);
+		if (a->func_vaddr)
+			renew_exit_came(u->plant, u->space->plant);
 	}
 	if (any)
 		area_note_change(u->space, u->tid);

@@ -40,6 +40,12 @@ void renew_due(struct plant *plant, struct plant_space *ps)
 	ps->jump->renew_ns = ps->jump->renew_wait_ns = 0;
 }
 
+void renew_exit_came(struct plant *plant, struct plant_space *ps)
+{
+	if (ps->jump->n_written)
+		renew_due(plant, ps);
+}
+
 static bool is_claimless(const struct site *site)
 {
 	return site->rung == SITE_JUMPED && site->jump && !site->jump->claims;

@@ -36,6 +36,8 @@ bool renew_has_claimless(const struct plant_space *ps);
 void renew_drop(struct plant *plant, struct plant_space *ps);
 /* A site whose jump stands has got another probe: renew_pass() is due. */
 void renew_due(struct plant *plant, struct plant_space *ps);
+/* A ret where returns are caught has got a probe: the entry of its function may be a jump, whose detour is to tell it, too (leaf.h). */
+void renew_exit_came(struct plant *plant, struct plant_space *ps);
 /* The jump at @site becomes a breakpoint, and its detour an old one. All threads are held, and @who knows where they are. 0 or -errno. */
 int renew_take_jump_back(const struct space *space, struct site *site, const struct who *who);
 /*

@@ -5,7 +5,7 @@
  * The part "jump" of what is known of an address space: when sites are made jumps and jumps are renewed, the breakpoints in
  * their detours, blocks of code that may be used again. Each site's own jump is in site_jump.h.
  *
- * Owner: engine/plant/jump*.c, hop.c, mirror.c, pun.c, renew.c and upgrade.c, and engine/space/site_jump.c, which alone look inside. It is made with
+ * Owner: engine/plant/jump*.c, hop.c, led_out.c, mirror.c, pun.c, renew.c and upgrade.c, and engine/space/site_jump.c, which alone look inside. It is made with
  * the other parts (plant_space_get()); no jump is known then. A copy that fork() makes has its parent's. Leaving takes the
  * jumps out; it is freed when the space is forgotten.
  */
@@ -25,6 +25,7 @@ struct space_jumps {
 	struct map
 		puns; /* vaddr of each hop of a punned jump, in an area, that there is or was (plant/pun.c) */
 	unsigned n_pun_areas; /* that were mapped for these */
+	struct map led_to; /* places that a copy of a function leads out to, or once did (plant/led_out.c) */
 	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
 	unsigned n_written;   /* written, ever */
 	bool due;             /* sites may be made jumps */

@@ -255,9 +255,11 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	copy->probes = NULL;
 	copy->detour.loads = malloc((copy->detour.n_loads + 1) * sizeof(*copy->detour.loads));
 	copy->detour.places = calloc(copy->detour.n_places + 1, sizeof(*copy->detour.places));
+	copy->detour.exits = calloc(copy->detour.n_exits + 1, sizeof(*copy->detour.exits));
 	copy->n_probes = 0;
 	copy->probes = calloc(from->n_probes + 1, sizeof(struct uprobe *));
-	if (!copy->detour.loads || !copy->detour.places || !copy->probes) {
+	if (!copy->detour.loads || !copy->detour.places || !copy->detour.exits ||
+	    !copy->probes) {
 		jump_free(copy);
 		return NULL;
 	}
@@ -269,6 +271,9 @@ static struct site_jump *copy_one(const struct site_jump *from)
 	if (copy->detour.n_places)
 		memcpy(copy->detour.places, from->detour.places,
 		       copy->detour.n_places * sizeof(*copy->detour.places));
+	if (copy->detour.n_exits)
+		memcpy(copy->detour.exits, from->detour.exits,
+		       copy->detour.n_exits * sizeof(*copy->detour.exits));
 	return copy;
 }
 
@@ -299,6 +304,7 @@ void jump_clear(struct site_jump *jump)
 	free(jump->detour.code);
 	free(jump->detour.loads);
 	free(jump->detour.places);
+	free(jump->detour.exits);
 	*jump = (struct site_jump){ 0 };
 }
 

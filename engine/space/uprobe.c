@@ -53,6 +53,8 @@ static int copy_text(char **to, const char *from)
 
 static int copy_exits(struct uprobe *to, const struct uprobe *from)
 {
+	const struct leaf *leaf = __atomic_load_n(&from->at_hit.leaf, __ATOMIC_ACQUIRE);
+
 	if (!from->exits)
 		return 0;
 	to->exits = calloc(from->n_exits + 1, sizeof(*to->exits));
@@ -61,9 +63,9 @@ static int copy_exits(struct uprobe *to, const struct uprobe *from)
 	if (from->n_exits)
 		memcpy(to->exits, from->exits, from->n_exits * sizeof(*to->exits));
 	to->n_exits = from->n_exits;
-	if (from->at_hit.leaf)
-		to->at_hit.leaf = leaf_copy_of(from->at_hit.leaf);
-	return from->at_hit.leaf && !to->at_hit.leaf ? -ENOMEM : 0;
+	if (leaf)
+		to->at_hit.leaf = leaf_copy_of(leaf);
+	return leaf && !to->at_hit.leaf ? -ENOMEM : 0;
 }
 
 static int copy_texts(struct uprobe *to, const struct uprobe *from)

@@ -147,7 +147,48 @@ for ((i = 0; i < rounds; i++)); do
 	tell 'once 500' called
 done
 
+tell end bye
+finish
+
+# --- who is in a copy that ubp has left, or was killed by, returns in it: nobody tells that, whatever has come since; and where the copy leads out to there is no jump
+BRANCH=$(objdump -d --no-show-raw-insn --disassemble=out "$F" | sed -nE 's/^([0-9a-f]+) <out>:$/\1/p; s/^ *([0-9a-f]+):\tcmp +\$0x4d,%al$/\1/p' | tr '\n' ' ')
+read -r START BRANCH _ <<< "$BRANCH"
+BRANCH=$((16#$BRANCH - 16#$START))
+NAME=fresh start "$F"
+trace --stats -o events.txt -e "p:t/under $F:out+$BRANCH" -p "$PID"
+eventually is_jump "$PID" "$(at_number out $((BRANCH + 2)))"
+trace_stop
+tell end bye
+finish fresh
+start "$F" signals
+for ((i = 0; i < 4; i++)); do
+	trace -o events.txt -e "p:t/out_p $F:out" -e "r:t/out $F:out" -p "$PID"
+	eventually is_jump "$PID" "$(at_number out)"
+	tell out spinning
+	wait_for events.txt ' out_p: '
+	if [ $((i % 2)) = 0 ]; then
+		trace_stop
+	else
+		kill -9 "$UBP_PID"
+		wait "$UBP_PID" 2> /dev/null
+		UBP_PID=
+	fi
+	trace --stats -o again.txt -e "p:t/first $F:spin" -e "r:t/second $F:spin" -e "p:t/under $F:out+$BRANCH" -p "$PID"
+	eventually is_jump "$PID" "$(at_number spin)"
+	if [ $((i / 2)) = 0 ]; then
+		tell 'leave 77' stopped
+	else
+		tell 'leave 78' stopped
+	fi
+	trace_stop
+	! grep -E ' (first|second|under): ' again.txt || fail "round $i: what an old copy does is told"
+	! grep ' t/under .* jumps=1' err.txt || fail "round $i: a jump where the old copy leads out to"
+done
+tell end bye
+finish
+
 # --- a debugger comes when ubp has been killed
+start "$F" signals
 if command -v gdb > /dev/null; then
 	trace -o events.txt -e "p:t/spin_p $F:spin" -e "r:t/spin $F:spin" -e "p:t/number_p $F:number" -p "$PID"
 	eventually is_jump "$PID" "$(at_number spin)"

@@ -16,6 +16,7 @@
 #include <cmocka.h>
 
 #include "arch/arch.h"
+#include "arch/guard.h"
 #include "arch/leaf.h"
 #include "engine/base/err.h"
 #include "tests/unit/return_lab.h"
@@ -364,6 +365,68 @@ static void leaves_by_the_window(void **state)
 	end_leaf(leaf);
 }
 
+/* test %edi,%edi; mov %esi,%eax; nop; je 1f; push %rbx; call; pop %rbx; 1: ret. Its window ends at the je. */
+static const char calls[] = "\x85\xff\x89\xf0\x90\x74\x07\x53\xe8\x00\x00\x00\x00\x5b\xc3";
+#define CALLS_OUT 7 /* what is not copied */
+
+/* What the next session finds in front of the entry is what this one knows. */
+static void tells_where_it_leads_out(void **state)
+{
+	struct leaf *leaf = begin_leaf(calls, sizeof(calls) - 1);
+	const struct detour *d = &lab.detour;
+	const char *entry = (const char *)RUN_BLOCK + d->entry_at;
+	struct guard_leaf table;
+	uint16_t ret_at;
+	int16_t out;
+
+	(void)state;
+	assert_true(leaf_exits_between(leaf, CALLS_OUT - 1, CALLS_OUT + 1));
+	assert_false(leaf_exits_between(leaf, CALLS_OUT, sizeof(calls)));
+	assert_false(leaf_exits_between(leaf, 0, CALLS_OUT));
+	assert_int_equal(d->n_exits, 1);
+	assert_int_equal(d->exits[0], CALLS_OUT);
+	assert_int_equal(d->leaf_len, sizeof(calls) - 1);
+	assert_int_equal(d->entry_at % UBP_SLOT_SIZE, 0);
+	memcpy(&table, entry - sizeof(table), sizeof(table));
+	assert_int_equal(table.n_rets, 1);
+	assert_int_equal(table.n_exits, 1);
+	memcpy(&out, entry - sizeof(table) - 2, sizeof(out));
+	memcpy(&ret_at, entry - sizeof(table) - 4, sizeof(ret_at));
+	assert_int_equal(out, CALLS_OUT);
+	assert_true(d->places[d->n_places - 1].is_ret);
+	assert_int_equal(ret_at, d->places[d->n_places - 1].at);
+	/* And it does lead there. */
+	before.gpr[DI] = 1;
+	run_write(LAB_SITE + CALLS_OUT, (const uint8_t[]){ 0xcc }, 1);
+	lab_run(&before, &end);
+	assert_int_equal(end.pc, LAB_SITE + CALLS_OUT + 1);
+	end_leaf(leaf);
+}
+
+/* Who is in a copy that was left returns, and nothing is recorded. */
+static void its_ret_can_be_disarmed(void **state)
+{
+	struct leaf *leaf = begin_leaf(calls, sizeof(calls) - 1);
+	const struct detour *d = &lab.detour;
+	const struct arch_jump *arch = &lab.arch->jump;
+	uint64_t at = lab.thread->head, ret_at = RUN_BLOCK + d->places[d->n_places - 1].at;
+
+	(void)state;
+	before.gpr[DI] = 0;
+	before.gpr[SI] &= UINT32_MAX;
+	after = before;
+	after.gpr[SP] += 8;
+	after.gpr[AX] = before.gpr[SI];
+	assert_memory_equal((const char *)ret_at, arch->leaf_ret.jump, arch->leaf_ret.len);
+	run_write(ret_at, arch->leaf_ret.code, arch->leaf_ret.len);
+	lab_run(&before, &end);
+	assert_true(lab_came_home(&end));
+	after.flags = end.regs.flags;
+	lab_assert_kept("disarmed", &after, NULL, &end);
+	lab_expect_nothing(lab_expect_record(at, 0, &before));
+	end_leaf(leaf);
+}
+
 static void refuses_others(void **state)
 {
 	struct leaf *leaf = begin_leaf(loop, sizeof(loop) - 1);
@@ -386,6 +449,8 @@ int main(void)
 		cmocka_unit_test_setup(goes_by_the_function, start),
 		cmocka_unit_test_setup(knows_its_places, start),
 		cmocka_unit_test_setup(leaves_by_the_window, start),
+		cmocka_unit_test_setup(tells_where_it_leads_out, start),
+		cmocka_unit_test_setup(its_ret_can_be_disarmed, start),
 		cmocka_unit_test_setup(refuses_others, start),
 	};
 

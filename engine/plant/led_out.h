@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later */
+/* Copyright the ubp authors */
+
+/*
+ * Places that copies of functions lead out to (arch/leaf.h), where nothing else in the program leads to, perhaps: a jump over one of them would be met in its middle, by who
+ * is in such a copy. They are known for as long as the space is: a thread may be in a copy, or come back to it, whose jump is long gone, and in one that an earlier
+ * session made.
+ */
+
+#ifndef UBP_PLANT_LED_OUT_H
+#define UBP_PLANT_LED_OUT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct adoption;
+struct guard_jump;
+struct patches;
+struct plant_space;
+struct site;
+struct site_jump;
+struct space;
+
+/* Those of @jump's copy, before it is written: 0 or -ENOMEM. */
+int led_out_note(const struct plant_space *ps, const struct site *site,
+		 const struct site_jump *jump);
+/*
+ * Copies go on without us: their rets are made rets that tell nothing. @only_used: of those that somebody is in. @patches, of the space of @owner or of a copy that fork()
+ * made, is ended afterwards.
+ */
+void led_out_disarm(const struct plant_space *owner, bool only_used, struct patches *patches);
+/* Is one of them behind the first of the @len bytes at @vaddr? What is told of that; NULL: none is. */
+const char *led_out_into(const struct plant_space *ps, uint64_t vaddr, size_t len);
+/*
+ * Of a block that an earlier ubp has left, whose window's copy is at @copy: the places that its function's copy leads out to are noted, and its rets are made rets
+ * that tell nothing. Nothing comes into it any more. 0 or -errno.
+ */
+int led_out_adopt(struct adoption *a, const struct guard_jump *head, uint64_t copy);
+
+#endif
