@@ -41,7 +41,7 @@ PARTS = {
     "ret": ("return", ("engine/returns/",)),
     "hijack": ("hijack", ("engine/returns/",)),
     "watch": ("watch", ("engine/plant/watch.c",)),
-    "jump": ("jump", ("engine/plant/hop.c", "engine/plant/jump", "engine/plant/mirror.c", "engine/plant/pun.c", "engine/plant/renew.c", "engine/plant/upgrade.c", "engine/space/site_jump.c")),
+    "jump": ("jump", ("engine/plant/hop.c", "engine/plant/jump", "engine/plant/led_out.c", "engine/plant/mirror.c", "engine/plant/pun.c", "engine/plant/renew.c", "engine/plant/upgrade.c", "engine/space/site_jump.c")),
     "ring": ("ring", ("engine/plant/rings.c", "engine/plant/ring_ranges.c", "engine/plant/rings_size.c", "engine/plant/claims.c")),
     "semaphore": ("semaphore", ("engine/plant/semaphore.c",)),
     "mapped": ("mapped", ("engine/stack/maps_now.c",)),

@@ -24,7 +24,6 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
-#include "engine/plant/led_out.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/patches.h"
 #include "engine/plant/rings.h"
@@ -182,6 +181,31 @@ static void unwrite_unsorted(const struct plant_space *owner, const struct space
 	}
 }
 
+/* Copies of functions go on without us: their rets are made rets that tell nothing. @only_used: of those that somebody is in. */
+static void disarm_copies(const struct plant_space *owner, bool only_used,
+			  struct patches *patches)
+{
+	const struct arch_jump *arch = &patches->space->arch->jump;
+	size_t pos = 0;
+	void *value;
+
+	patches->leaf_ret = (struct page_patch){ arch->leaf_ret.code, arch->leaf_ret.len };
+	while (map_next(&owner->sites, &pos, NULL, &value)) {
+		const struct site_jump *jump = NULL;
+
+		while ((jump = jump_next(value, jump))) {
+			const struct detour *d = &jump->detour;
+
+			if (!d->leaf_len || (only_used && !who_uses(owner, jump)))
+				continue;
+			for (size_t i = 0; i < d->n_places; i++)
+				if (d->places[i].is_ret)
+					patches_add(patches, jump->copy + d->places[i].at,
+						    &patches->leaf_ret);
+		}
+	}
+}
+
 /*
  * Traps of detours, with nobody to handle them any more, would kill: @nop makes nops of them. Who
  * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
@@ -200,7 +224,7 @@ static void defuse(const struct plant_space *owner, bool only_used,
 		if (!only_used || (jump && who_uses(owner, jump)))
 			patches_add(patches, at, nop);
 	}
-	led_out_disarm(owner, only_used, patches);
+	disarm_copies(owner, only_used, patches);
 }
 
 /* The same of one whose detour is about to call its function, and has made an entry for that already. */

@@ -10,9 +10,7 @@
 #include "arch/guard.h"
 #include "arch/leaf.h"
 #include "engine/base/map.h"
-#include "engine/plant/jump_who.h"
 #include "engine/plant/leftover_parts.h"
-#include "engine/plant/patches.h"
 #include "engine/space/jump_part.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -38,29 +36,6 @@ const char *led_out_into(const struct plant_space *ps, uint64_t vaddr, size_t le
 			return "a copy of its function, where returns are told, leads to "
 			       "under the jump";
 	return NULL;
-}
-
-void led_out_disarm(const struct plant_space *owner, bool only_used, struct patches *patches)
-{
-	const struct arch_jump *arch = &patches->space->arch->jump;
-	size_t pos = 0;
-	void *value;
-
-	patches->leaf_ret = (struct page_patch){ arch->leaf_ret.code, arch->leaf_ret.len };
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		const struct site_jump *jump = NULL;
-
-		while ((jump = jump_next(value, jump))) {
-			const struct detour *d = &jump->detour;
-
-			if (!d->leaf_len || (only_used && !who_uses(owner, jump)))
-				continue;
-			for (size_t i = 0; i < d->n_places; i++)
-				if (d->places[i].is_ret)
-					patches_add(patches, jump->copy + d->places[i].at,
-						    &patches->leaf_ret);
-		}
-	}
 }
 
 /* --- of an earlier session ------------------------------------------------------------------- */
@@ -118,10 +93,9 @@ int led_out_adopt(struct adoption *a, const struct guard_jump *head, uint64_t co
 		return 0;
 	for (size_t i = 0; i < table.head.n_exits && rc == 0; i++)
 		rc = led_to->n < UBP_SITES_MAX
-			     ? leftover_note_key(a, led_to,
-						 head->vaddr +
-							 (uint64_t)(int64_t)table.exits[i],
-						 there)
+			     ? leftover_note_key(
+				       a, led_to,
+				       head->vaddr + (uint64_t)(int64_t)table.exits[i], there)
 			     : -EBADMSG;
 	for (size_t i = 0; i < table.head.n_rets && rc == 0; i++)
 		if (table.rets[i] < head->entry)

@@ -10,13 +10,11 @@
 #ifndef UBP_PLANT_LED_OUT_H
 #define UBP_PLANT_LED_OUT_H
 
-#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 struct adoption;
 struct guard_jump;
-struct patches;
 struct plant_space;
 struct site;
 struct site_jump;
@@ -25,11 +23,6 @@ struct space;
 /* Those of @jump's copy, before it is written: 0 or -ENOMEM. */
 int led_out_note(const struct plant_space *ps, const struct site *site,
 		 const struct site_jump *jump);
-/*
- * Copies go on without us: their rets are made rets that tell nothing. @only_used: of those that somebody is in. @patches, of the space of @owner or of a copy that fork()
- * made, is ended afterwards.
- */
-void led_out_disarm(const struct plant_space *owner, bool only_used, struct patches *patches);
 /* Is one of them behind the first of the @len bytes at @vaddr? What is told of that; NULL: none is. */
 const char *led_out_into(const struct plant_space *ps, uint64_t vaddr, size_t len);
 /*

@@ -18,7 +18,7 @@ struct space;
 struct patches {
 	const struct space *space;
 	pid_t tid; /* a thread that stands still, for who may not write otherwise; 0: none */
-	struct page_patch leaf_ret; /* what led_out_disarm() writes */
+	struct page_patch leaf_ret; /* over the rets of copies of functions */
 	struct sort_item *v;
 	size_t n;
 };

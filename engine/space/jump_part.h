@@ -25,7 +25,8 @@ struct space_jumps {
 	struct map
 		puns; /* vaddr of each hop of a punned jump, in an area, that there is or was (plant/pun.c) */
 	unsigned n_pun_areas; /* that were mapped for these */
-	struct map led_to; /* places that a copy of a function leads out to, or once did (plant/led_out.c) */
+	struct map
+		led_to; /* places that a copy of a function leads out to, or once did (plant/led_out.c) */
 	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
 	unsigned n_written;   /* written, ever */
 	bool due;             /* sites may be made jumps */

@@ -127,9 +127,11 @@ static void put_site(struct fuzz_input *in)
 /* Its entry in a table, too. */
 static void put_block(struct fuzz_input *in)
 {
+	static const uint64_t magics[] = { UBP_JUMP_FREE, UBP_JUMP_MAGIC, UBP_JUMP_LEAF,
+					   UBP_JUMP_MAGIC };
 	uint64_t base = page(in), block = base + fuzz_number(in, 2) * UBP_SLOT_SIZE;
-	struct guard_jump head = { .magic = fuzz_number(in, 1) & 1 ? UBP_JUMP_MAGIC
-								   : UBP_JUMP_FREE };
+	struct guard_jump head = { .magic = magics[fuzz_number(in, 1) % 4] };
+	struct guard_leaf leaf;
 	struct guard_site site = { .vaddr = block + UBP_SLOT_SIZE };
 
 	head.vaddr = page(in) + fuzz_number(in, 1);
@@ -145,6 +147,11 @@ static void put_block(struct fuzz_input *in)
 	site.slot = (uint32_t)(site.vaddr - base) | UBP_SLOT_JUMP;
 	put(block, &head, sizeof(head));
 	put(base + UBP_AREA_TABLE + fuzz_number(in, 1) * sizeof(site), &site, sizeof(site));
+	if (head.magic != UBP_JUMP_LEAF)
+		return;
+	leaf.n_rets = (uint16_t)fuzz_number(in, 2);
+	leaf.n_exits = (uint16_t)fuzz_number(in, 1);
+	put(site.vaddr + head.entry - sizeof(leaf), &leaf, sizeof(leaf));
 }
 
 /* A short jump, its hop, and the block that they lead to, as they would be. */
