@@ -21,21 +21,26 @@ static const char why_parked[] = "goroutines may be parked among its instruction
 
 /*
  * Functions that do not make sure of the stack may run at its very end. The detour has to look, which costs the flags: no function of Go's is given any, or
- * gives some, but for those that begin by saving them.
+ * gives some, but for those that begin by saving them. Behind the first instruction, which may set them for others, what comes from there on has to want none; and nobody must return to there
+ * who has not come by that.
  */
 static const char *why_no_room(const struct go_place *place, const uint8_t *code, size_t len)
 {
 	const struct ubp_arch *arch = place->object->arch;
+	size_t from = 0;
 
 	if (!arch->insn.ignores_flags || !object_has_go_variable(place->object))
 		return "its Go function makes not sure of the stack it needs: there may be "
 		       "none for a detour";
-	if ((place->vaddr != place->start && !place->is_run_up) || place->is_behind)
+	if ((place->vaddr != place->start && !place->is_run_up && !place->is_behind) ||
+	    (place->is_behind && gopclntab_may_end_stacks(place->object, place->start)))
 		return "its Go function makes not sure of the stack it needs, and flags may be "
 		       "in use there";
 	if (len > place->end - place->start)
 		len = place->end - place->start;
-	if (!arch->insn.ignores_flags(code, len))
+	if (place->is_behind)
+		from = place->vaddr - place->start;
+	if (from >= len || !arch->insn.ignores_flags(code + from, len - from))
 		return "its Go function makes not sure of the stack it needs, and may ask for "
 		       "the flags it finds";
 	return NULL;

@@ -330,14 +330,29 @@ static bool find_about(struct object *object, uint64_t from, uint64_t to,
 	return true;
 }
 
+static bool find_flags(const struct about *a, uint64_t *ret_flags)
+{
+	return number_at(a->t, a->at + a->t->about - ABOUT_FLAG, 1, ret_flags);
+}
+
+bool gopclntab_may_end_stacks(struct object *object, uint64_t elf_vaddr)
+{
+	struct kept_table scratch;
+	struct about a;
+	uint64_t flag = 0;
+
+	return !find_about(object, elf_vaddr, elf_vaddr, &scratch, &a) ||
+	       !find_flags(&a, &flag) || flag & FLAG_TOP;
+}
+
 bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to)
 {
 	struct kept_table scratch;
 	struct about a;
 	uint64_t flag = 0;
 
-	if (!find_about(object, from, to, &scratch, &a) ||
-	    !number_at(a.t, a.at + a.t->about - ABOUT_FLAG, 1, &flag) || flag & FLAG_TOP)
+	if (!find_about(object, from, to, &scratch, &a) || !find_flags(&a, &flag) ||
+	    flag & FLAG_TOP)
 		return false;
 	return flag & FLAG_ASM ||
 	       is_told(a.t, a.i, a.at, LIST_UNSAFE, POINT_UNSAFE, from, to) ||

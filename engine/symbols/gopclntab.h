@@ -36,6 +36,9 @@ int gopclntab_find(struct object *object, const char *name, struct go_function *
  */
 bool gopclntab_never_parks(struct object *object, uint64_t from, uint64_t to);
 
+/* Do stacks end at the function that holds @elf_vaddr, or is that not known? Then threads may return to behind an instruction that nobody has carried out (runtime.goexit + 1). */
+bool gopclntab_may_end_stacks(struct object *object, uint64_t elf_vaddr);
+
 /*
  * Does the function that holds @from have nothing on the stack but its return address, at each instruction of [@from, @to)? Told by tables since Go 1.18.
  */

@@ -23,6 +23,7 @@ for name in "${OURS[@]}"; do
 	short=${short%.abi0}
 	DEFS+=(-e "p:t/$short ./prog:$name ax=%ax sp=%sp bp=%bp" -e "r:t/${short}_r ./prog:$name r=%ax:s64 cx=%cx sp=%sp")
 done
+DEFS+=(-e "p:t/word ./prog:main.word.abi0 sp=%sp cx=%cx" -e "r:t/word_r ./prog:main.word.abi0 r=%ax:s64 sp=%sp")
 for mode in auto trap; do
 	GOMAXPROCS=1 GOGC=off "$UPROBE" --buffer-size 16384 --stats --lossless --mode $mode -o out.txt "${DEFS[@]}" -- ./prog > stdout.txt 2> err.txt ||
 		fail "$mode: ended with $?"
@@ -42,6 +43,9 @@ for name in sum product get; do
 	[ "$n" -gt 0 ] || fail "$name: there was always room: $(grep "t/$name " err.txt)"
 	[ "$n" -lt $(($(stat_of $name hits) / 10)) ] || fail "$name: there was mostly no room: $(grep "t/$name " err.txt)"
 done
+# Entry and return are told by one jump on the ret, behind the first instruction.
+for name in word word_r; do [ "$(stat_of $name jumps)" = 1 ] || fail "$name is no jump: $(grep "t/$name " err.txt)"; done
+[ "$(stat_of word behind)" = 1 ] || fail "word is not behind its first instruction: $(grep 't/word ' err.txt)"
 # It asks for the flags that it is called with.
 [ "$(stat_of plus jumps)" = 0 ] || fail "plus is a jump: $(grep "t/plus " err.txt)"
 
