@@ -464,7 +464,7 @@ static void put_rest(struct gen *g)
 	put_asides(g);
 }
 
-/* Of a function that is left right behind where it is entered: its returns. The ret of the copy is known to a tracer, who corrects its faults. */
+/* Of a function that is left right behind where it is entered: its returns. A fault of the ret behind them is told at the block's address. */
 static void put_then(struct gen *g, label_t at, label_t back, label_t leave)
 {
 	const struct detour_plan *first = g->plan;

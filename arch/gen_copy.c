@@ -64,9 +64,13 @@ static int make_room(struct gen *g)
 
 	out->places = calloc(copy->n + 1u, sizeof(*out->places));
 	out->exits = calloc(copy->n_exits + 1u, sizeof(*out->exits));
-	for (size_t i = 0; out->exits && i < copy->n_exits; i++)
+	if (!out->places || !out->exits)
+		return -ENOMEM;
+	/* It may go on in the window's copy, which leads there. */
+	out->exits[out->n_exits++] = g->plan->window->len;
+	for (size_t i = 0; i < copy->n_exits; i++)
 		out->exits[out->n_exits++] = (int16_t)from_window(g, copy->exits[i]);
-	return out->places && out->exits ? 0 : -ENOMEM;
+	return 0;
 }
 
 /* For a later session (struct guard_leaf): what follows is aligned already. */

@@ -125,6 +125,7 @@ struct guard_jump {
  * In front of a detour's entry, where its function is copied (arch/leaf.h). In front of this, .n_exits places that the copy leads out to, each an
  * int16_t from guard_jump.vaddr on; in front of these, .n_rets of the copy's rets, which lead to what records, each a uint16_t from the window's
  * copy on.
+ * At most UBP_LEAF_EXITS and UBP_LEAF_INSNS (arch/leaf.h): more are not believed, so these belong to the layout, too.
  */
 struct guard_leaf {
 	uint16_t n_rets, n_exits;

@@ -24,8 +24,8 @@
 #define UBP_LEAF_CODE_MAX 4096 /* bytes of a function that are looked at */
 #define UBP_LEAF_COPY_MAX 3072
 #define UBP_LEAF_INSNS    768
-/* Places of the function that a copy may lead out to: each instruction has two at most. */
-#define UBP_LEAF_EXITS (2 * UBP_LEAF_INSNS)
+/* Places of the function that a copy may lead out to: each instruction has two at most; and what is behind the jump at the entry. */
+#define UBP_LEAF_EXITS (2 * UBP_LEAF_INSNS + 1)
 
 enum leaf_kind {
 	LEAF_PLAIN,  /* it goes on behind itself */

@@ -29,7 +29,9 @@ static bool has_sequences(const struct object *object)
 {
 	GElf_Shdr header;
 
-	return object->elf && section_named(object->elf, NULL, "__rseq_cs", &header);
+	/* Without sections nobody knows. */
+	return !object->n_sections ||
+	       (object->elf && section_named(object->elf, NULL, "__rseq_cs", &header));
 }
 
 /* Is nothing on the stack but the return address, wherever a thread may be in the copy? */

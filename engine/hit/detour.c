@@ -234,9 +234,13 @@ static bool fault_in_run_up(const struct held *held, struct site *site,
  */
 static bool clear_jump(const struct held *held, uint64_t vaddr)
 {
-	struct site *over = jump_over(held->t->process->space->plant, vaddr);
+	struct plant_space *ps = held->t->process->space->plant;
+	struct site *over = jump_over(ps, vaddr), *at = map_get(&ps->sites, vaddr);
 
-	return !over || over->vaddr == vaddr || vaddr - over->vaddr >= over->jump->jump_len ||
+	/* One on several instructions begins there: the handler may come back to the second one. */
+	if (!over && at && at->jump && at->jump->run_up && at->jump->n > 1)
+		over = at;
+	return !over || vaddr - over->vaddr >= over->jump->jump_len ||
 	       over->rung != SITE_JUMPED ||
 	       jump_demote(held, over, "an instruction under the jump made a fault");
 }

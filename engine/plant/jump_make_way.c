@@ -100,22 +100,35 @@ static struct site *in_the_way_of(const struct plant_space *ps, const struct lea
 	if (a->run_up)
 		return NULL;
 	other = a->is_new ? jump_over(ps, vaddr) : run_up_over(ps, vaddr);
-	return other ? other : leaf_over(ps, leaves, a);
+	return other ? other : leaf_over(leaves, a);
 }
 
-static bool is_in_the_way(const struct update *u, bool any_jump)
+static bool is_any_in_the_way(const struct update *u, const struct leaves *leaves,
+			      bool any_jump)
 {
 	const struct plant_space *ps = u->space->plant;
-	struct leaves leaves = leaf_look(ps);
 
 	for (size_t i = 0; i < u->n_added; i++) {
 		const struct added *a = &u->added[i];
 
-		if ((any_jump && in_the_way_of(ps, &leaves, a)) ||
+		if ((any_jump && in_the_way_of(ps, leaves, a)) ||
 		    (a->is_new && hop_over(ps, a->site->vaddr)))
 			return true;
 	}
 	return false;
+}
+
+/* Out of memory: true, so that clear_way() says so. */
+static bool is_in_the_way(const struct update *u, bool any_jump)
+{
+	struct leaves leaves = { 0 };
+	bool is;
+
+	if (any_jump && leaf_look(u->space->plant, &leaves) < 0)
+		return true;
+	is = is_any_in_the_way(u, &leaves, any_jump);
+	leaves_free(&leaves);
+	return is;
 }
 
 /*
@@ -143,14 +156,15 @@ static int clear_hops(const struct update *u, const struct who *who)
 static int clear_way(const struct update *u, const struct who *who)
 {
 	const struct plant_space *ps = u->space->plant;
-	struct leaves leaves = leaf_look(ps);
+	struct leaves leaves;
 	struct site *other;
-	int rc = 0;
+	int rc = leaf_look(ps, &leaves);
 
 	for (size_t i = 0; i < u->n_added && rc == 0; i++) {
 		while (rc == 0 && (other = in_the_way_of(ps, &leaves, &u->added[i])))
 			rc = renew_take_jump_back(u->space, other, who);
 	}
+	leaves_free(&leaves);
 	area_note_change(u->space, 0);
 	return rc;
 }

@@ -14,9 +14,11 @@
 #include "engine/plant/jump.h"
 
 struct area;
+struct patches;
 struct plant;
 struct plant_space;
 struct site;
+struct space;
 
 /*
  * What is written for a jump of the common kind, which is no run-up and no call, and leads to the detour itself or to a hop in memory of ours
@@ -91,5 +93,15 @@ void jump_forget_traps(struct plant_space *ps, const struct site_jump *jump);
  * instruction. Its threads that run are held. 0 or -errno: it is as it was, or in between.
  */
 int jump_to_breakpoint(const struct space *space, struct site *site);
+
+/* jump_copies.c */
+/* Copies of functions go on without us: their rets are made rets that tell nothing. @only_used: of those that somebody is in. */
+void jump_disarm_copies(const struct plant_space *owner, bool only_used,
+			struct patches *patches);
+/*
+ * All jumps of @space are out, and who runs is held: who is in a copy of a function goes on in the function, at the same instruction, with the same registers. Not at
+ * its start, where a breakpoint may stand by now for a hit that was told.
+ */
+void jump_leave_copies(const struct space *space);
 
 #endif

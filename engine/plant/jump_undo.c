@@ -24,6 +24,7 @@
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
 #include "engine/plant/jump_who.h"
+#include "engine/plant/led_out.h"
 #include "engine/plant/page_edit.h"
 #include "engine/plant/patches.h"
 #include "engine/plant/rings.h"
@@ -181,31 +182,6 @@ static void unwrite_unsorted(const struct plant_space *owner, const struct space
 	}
 }
 
-/* Copies of functions go on without us: their rets are made rets that tell nothing. @only_used: of those that somebody is in. */
-static void disarm_copies(const struct plant_space *owner, bool only_used,
-			  struct patches *patches)
-{
-	const struct arch_jump *arch = &patches->space->arch->jump;
-	size_t pos = 0;
-	void *value;
-
-	patches->leaf_ret = (struct page_patch){ arch->leaf_ret.code, arch->leaf_ret.len };
-	while (map_next(&owner->sites, &pos, NULL, &value)) {
-		const struct site_jump *jump = NULL;
-
-		while ((jump = jump_next(value, jump))) {
-			const struct detour *d = &jump->detour;
-
-			if (!d->leaf_len || (only_used && !who_uses(owner, jump)))
-				continue;
-			for (size_t i = 0; i < d->n_places; i++)
-				if (d->places[i].is_ret)
-					patches_add(patches, jump->copy + d->places[i].at,
-						    &patches->leaf_ret);
-		}
-	}
-}
-
 /*
  * Traps of detours, with nobody to handle them any more, would kill: @nop makes nops of them. Who
  * comes to one goes on to the copy, or to its return address. @only_used: of those detours that
@@ -224,7 +200,7 @@ static void defuse(const struct plant_space *owner, bool only_used,
 		if (!only_used || (jump && who_uses(owner, jump)))
 			patches_add(patches, at, nop);
 	}
-	disarm_copies(owner, only_used, patches);
+	jump_disarm_copies(owner, only_used, patches);
 }
 
 /* The same of one whose detour is about to call its function, and has made an entry for that already. */
@@ -459,6 +435,7 @@ static bool put_returns_back(struct tracer *tracer, struct space *space)
 
 	who_hold(tracer, space, hijack_place(ps).table != 0, &who);
 	keep_from_hijacking(space);
+	jump_leave_copies(space);
 	return_ops(space)->save_returning(space);
 	return_ops(space)->put_back_hijacks(ps, space, 0, &ps->left);
 	take_out_hops(space, false);
@@ -497,6 +474,10 @@ int jump_to_breakpoint(const struct space *space, struct site *site)
 	bool is_bell = bell_is_call(site);
 	int rc = 0;
 
+	if (jump->is_begun)
+		rc = led_out_note_old(space->plant, site, jump);
+	if (rc < 0)
+		return rc;
 	if (jump->is_begun && is_bell)
 		rc = mem_write(&space->mem, 0, site->vaddr, jump->orig, jump->jump_len);
 	else if (jump->is_begun)

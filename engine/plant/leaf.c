@@ -3,12 +3,16 @@
 
 #include "engine/plant/leaf.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "arch/arch.h"
 #include "arch/detour.h"
 #include "arch/leaf.h"
+#include "engine/base/map.h"
+#include "engine/base/sort.h"
+#include "engine/base/vec.h"
 #include "engine/plant/neighbour.h"
 #include "engine/plant/run_up.h"
 #include "engine/plant/site.h"
@@ -230,46 +234,73 @@ bool leaf_take_ret(const struct plant_space *ps, const struct site *site, struct
 
 /* --- what would be passed by ---------------------------------------------------------------- */
 
-struct leaves leaf_look(const struct plant_space *ps)
+static bool has_copy(const struct site *site)
 {
-	struct leaves leaves = { .low = UINT64_MAX };
+	return site->jump && site->jump->detour.leaf_len;
+}
+
+int leaf_look(const struct plant_space *ps, struct leaves *ret_leaves)
+{
+	struct leaves *l = ret_leaves;
 	size_t pos = 0;
+	uint64_t vaddr;
 	void *value;
 
-	while (map_next(&ps->sites, &pos, NULL, &value)) {
+	*l = (struct leaves){ 0 };
+	while (map_next(&ps->sites, &pos, &vaddr, &value)) {
 		const struct site *site = value;
 
-		if (!site->jump || !site->jump->detour.leaf_len)
+		if (!has_copy(site))
 			continue;
-		if (site->vaddr < leaves.low)
-			leaves.low = site->vaddr;
-		if (site->vaddr > leaves.high)
-			leaves.high = site->vaddr;
-		if (site->jump->detour.leaf_len > leaves.len)
-			leaves.len = site->jump->detour.leaf_len;
+		if (VEC_DOUBLE(l->v, l->n) < 0) {
+			leaves_free(l);
+			return -ENOMEM;
+		}
+		l->v[l->n++] = (struct sort_item){ vaddr, value };
+		if (site->jump->detour.leaf_len > l->len)
+			l->len = site->jump->detour.leaf_len;
 	}
-	return leaves;
+	if (l->n)
+		sort_items(l->v, l->n);
+	return 0;
 }
 
-bool leaf_is_any(const struct leaves *leaves)
+void leaves_free(struct leaves *leaves)
 {
-	return leaves->low <= leaves->high;
+	free(leaves->v);
+	*leaves = (struct leaves){ 0 };
 }
 
-struct site *leaf_over(const struct plant_space *ps, const struct leaves *leaves,
-		       const struct added *added)
+/* The first one that does not begin in front of @vaddr. */
+static size_t first_from(const struct leaves *leaves, uint64_t vaddr)
+{
+	size_t low = 0, high = leaves->n;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+
+		if (leaves->v[mid].key < vaddr)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+struct site *leaf_over(const struct leaves *leaves, const struct added *added)
 {
 	uint64_t vaddr = added->site->vaddr;
 
 	/* Exits of its own function go with their probes (leaf_settle()). */
-	if (!leaf_is_any(leaves) || vaddr <= leaves->low ||
-	    vaddr >= leaves->high + leaves->len || added->run_up)
+	if (added->run_up)
 		return NULL;
-	for (uint64_t back = 1; back < leaves->len; back++) {
-		struct site *site = map_get(&ps->sites, vaddr - back);
+	for (size_t i = first_from(leaves, vaddr);
+	     i > 0 && vaddr - leaves->v[i - 1].key < leaves->len; i--) {
+		struct site *site = leaves->v[i - 1].value;
 
-		if (site && site->jump && site->jump->is_begun &&
-		    site->jump->detour.leaf_len > back &&
+		/* It may have been taken back since. */
+		if (has_copy(site) && site->jump->is_begun &&
+		    site->jump->detour.leaf_len > vaddr - site->vaddr &&
 		    added->func_vaddr != site_probed(site, site->probes[0]))
 			return site;
 	}

@@ -22,6 +22,7 @@ struct place;
 struct plant_space;
 struct run_up;
 struct site;
+struct sort_item;
 struct space;
 
 /* Whether the entry at @at gets one: its site->leaf is as that has to be. */
@@ -33,17 +34,17 @@ bool leaf_take_ret(const struct plant_space *ps, const struct site *site, struct
 /* Sites have other probes than before: jumps that are to have another copy, or none, or one now, are outdated. True: some are. */
 bool leaf_settle(const struct plant_space *ps);
 
-/* Those that there are, to be asked for many places. */
+/* Those that there are, to be asked for many places: sites whose jump has one, by their places. */
 struct leaves {
-	uint64_t low, high; /* their sites; .low > .high: there are none */
-	uint32_t len;       /* of the longest */
+	struct sort_item *v; /* .key: the site's vaddr */
+	size_t n;
+	uint32_t len; /* of the longest */
 };
 
-struct leaves leaf_look(const struct plant_space *ps);
+/* Returns 0 or -ENOMEM. *ret_leaves goes with leaves_free(). */
+int leaf_look(const struct plant_space *ps, struct leaves *ret_leaves);
+void leaves_free(struct leaves *leaves);
 /* The site whose jump's copy @added would be passed by in. NULL: none is. */
-struct site *leaf_over(const struct plant_space *ps, const struct leaves *leaves,
-		       const struct added *added);
-/* May some be? */
-bool leaf_is_any(const struct leaves *leaves);
+struct site *leaf_over(const struct leaves *leaves, const struct added *added);
 
 #endif

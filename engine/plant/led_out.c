@@ -18,6 +18,12 @@
 
 static void *const there = (void *)1;
 
+int led_out_note_old(const struct plant_space *ps, const struct site *site,
+		     const struct site_jump *jump)
+{
+	return map_put(&ps->jump->led_to, site->vaddr + jump->from[jump->n], there);
+}
+
 int led_out_note(const struct plant_space *ps, const struct site *site,
 		 const struct site_jump *jump)
 {
@@ -33,12 +39,14 @@ const char *led_out_into(const struct plant_space *ps, uint64_t vaddr, size_t le
 {
 	for (size_t i = 1; ps->jump->led_to.n && i < len; i++)
 		if (map_get(&ps->jump->led_to, vaddr + i))
-			return "a copy of its function, where returns are told, leads to "
-			       "under the jump";
+			return "a copy of code in front of it leads to under the jump";
 	return NULL;
 }
 
 /* --- of an earlier session ------------------------------------------------------------------- */
+
+/* Of all blocks together: each may cost a system call. */
+#define LED_MAX (1u << 22)
 
 /* As the target has it: what is wrong there harms nobody else. */
 struct table {
@@ -70,19 +78,20 @@ static bool read_table(const struct space *space, uint64_t entry, uint32_t room,
 	       read_at(space, entry - rets_len, t->rets, rets_len);
 }
 
-static int make_ret(const struct adoption *a, uint64_t vaddr)
+static int make_ret(const struct adoption *a, struct mem_view *view, uint64_t vaddr)
 {
 	const struct space *space = a->space;
 	const struct arch_jump *arch = &space->arch->jump;
 	uint8_t now[UBP_INSN_MAX];
 	size_t n = arch->leaf_ret.len;
 
-	if (!read_at(space, vaddr, now, n) || memcmp(now, arch->leaf_ret.jump, n) != 0)
+	if (mem_view_peek(view, vaddr, now, n) != n || memcmp(now, arch->leaf_ret.jump, n) != 0)
 		return 0;
 	return mem_write(&space->mem, a->tid, vaddr, arch->leaf_ret.code, n);
 }
 
-int led_out_adopt(struct adoption *a, const struct guard_jump *head, uint64_t copy)
+int led_out_adopt(struct adoption *a, struct mem_view *view, const struct guard_jump *head,
+		  uint64_t copy)
 {
 	struct map *led_to = &a->space->plant->jump->led_to;
 	struct table table;
@@ -91,14 +100,16 @@ int led_out_adopt(struct adoption *a, const struct guard_jump *head, uint64_t co
 	if (head->magic != UBP_JUMP_LEAF || !a->space->arch->jump.leaf_ret.len ||
 	    !read_table(a->space, copy + head->entry, head->entry, &table))
 		return 0;
+	a->n_led += (size_t)table.head.n_exits + table.head.n_rets;
+	if (a->n_led > LED_MAX) {
+		a->why = "copies of more functions than there can be";
+		return -EBADMSG;
+	}
 	for (size_t i = 0; i < table.head.n_exits && rc == 0; i++)
-		rc = led_to->n < UBP_SITES_MAX
-			     ? leftover_note_key(
-				       a, led_to,
-				       head->vaddr + (uint64_t)(int64_t)table.exits[i], there)
-			     : -EBADMSG;
+		rc = leftover_note_key(a, led_to,
+				       head->vaddr + (uint64_t)(int64_t)table.exits[i], there);
 	for (size_t i = 0; i < table.head.n_rets && rc == 0; i++)
 		if (table.rets[i] < head->entry)
-			rc = make_ret(a, copy + table.rets[i]);
+			rc = make_ret(a, view, copy + table.rets[i]);
 	return rc;
 }

@@ -172,7 +172,7 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 	if (rc == 0)
 		rc = leftover_note_hop(a, &head, copy);
 	if (rc == 0 && head.entry < head.len - UBP_SLOT_SIZE)
-		rc = led_out_adopt(a, &head, copy);
+		rc = led_out_adopt(a, view, &head, copy);
 	if (rc < 0 || head.magic != UBP_JUMP_FREE)
 		return rc;
 	return leftover_noted(

@@ -48,6 +48,7 @@ struct adoption {
 	size_t n_entries, cap_entries;
 	struct left_hop *hops;
 	size_t n_hops, cap_hops;
+	size_t n_led;    /* places and rets of copies of functions (led_out.h) */
 	uint64_t len;    /* of all areas */
 	const char *why; /* it is damaged; NULL: it is not */
 };

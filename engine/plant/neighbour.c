@@ -74,9 +74,10 @@ const char *neighbour_at(const struct plant_space *ps, const struct place *at, s
 	return NULL;
 }
 
-const char *neighbour_at_code(const struct plant_space *ps, const struct place *at, size_t len)
+const char *neighbour_at_code(const struct plant_space *ps, const struct place *at, size_t len,
+			      size_t written)
 {
 	const char *why = neighbour_at(ps, at, len);
 
-	return why ? why : led_out_into(ps, at->sites[at->i]->vaddr, len);
+	return why ? why : led_out_into(ps, at->sites[at->i]->vaddr, written);
 }

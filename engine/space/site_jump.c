@@ -340,6 +340,7 @@ void jump_drop_block(const struct plant_space *ps, uint64_t vaddr)
 void jump_forget_blocks(const struct plant_space *ps)
 {
 	map_free(&ps->jump->blocks);
+	map_free(&ps->jump->led_to);
 }
 
 void jump_forget_hop(const struct plant_space *ps, struct site *site)
