@@ -151,7 +151,7 @@ counts() {
 	wait "$UBP_PID" || fail "$case: the host ended with $?"
 	UBP_PID=
 }
-[ "$where" = here ] || for case in triggers settled marks later names tally heap record folder; do
+[ "$where" = here ] || for case in triggers settled marks later traces names tally heap record folder; do
 	for traces in here apart; do
 		rm -rf rec elsewhere
 		# shellcheck disable=SC2086 # words
@@ -173,6 +173,11 @@ counts() {
 	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
 	marks) grep -v '^snapshot if' apart.marks | cmp -s - <(echo 'on snapshot: 0'; printf 'snapshot of %d\n' 100 250; echo 'events 300') || fail "snapshots" ;;
 	later) grep -qx 'events 300' apart.later || fail "what comes behind a snapshot" ;;
+	traces)
+		[ "$(grep -c '^made seen in two times' apart.traces)" = 300 ] && grep -qx "copy of one in 'two'" apart.traces || fail "synthetic events of a trace"
+		grep '^snapshot of' apart.traces | cmp -s - <(printf "snapshot of '%s'\n" one two '' two) || fail "snapshots of traces: $(grep '^snapshot of' apart.traces)"
+		grep -qx "trace 'one' on 0" apart.traces && grep -qx "trace 'two' on 1" apart.traces || fail "what a trace switches off"
+		;;
 	names)
 		grep -qx 'named 301' apart.names || fail "names of stacks"
 		grep -qx 'stacks of triggers 1' apart.names || fail "an event that is there for its stack"

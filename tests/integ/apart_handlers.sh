@@ -88,6 +88,23 @@ finish
 [ "$LAST" = $((sum + 999)) ] || fail "the target says $LAST"
 host_done
 
+# A host that names itself, while the session runs too, is not to wait for itself: neither by .lossless nor for a handler of its own.
+host apart self
+while hear '*' && [ "$line" != told ]; do
+	echo "$line"
+done > self.txt
+go; finish; host_done
+cat > self.want << 'EOF'
+add: 0
+again: -17 process N is traced already
+handler: -22 process N is the caller itself, which cannot wait for its own handlers
+remove: 0
+handler: 0
+add: -22 process N is the caller itself, which cannot wait for its own handlers
+lossless: -22 process N is the caller itself, which cannot wait for itself (lossless)
+EOF
+sed -E 's/process [0-9]+/process N/' self.txt | cmp -s - self.want || fail "a host that names itself: $(cat self.txt)"
+
 # Handlers of probes that threads add while the session runs, and those that somebody waits for: the same as on a tracing thread.
 for case in later stops removes; do
 	for where in here apart; do

@@ -10,6 +10,7 @@
  *	later    the session begins without a probe; threads add probes with handlers of their own, and remove them in the end
  *	stops    while the first handler runs another thread stops the session: it waits. What the handler calls meanwhile is answered
  *	removes  the same of a thread that removes the probe
+ *	self     the host itself is to be traced, too, where nothing of it is waited for
  */
 
 #include <errno.h>
@@ -255,15 +256,55 @@ static void wait_beside(void)
 	pthread_join(id, NULL);
 }
 
+/* --- self ------------------------------------------------------------------------------------------- */
+
+static enum ubp_verdict look(void *cookie, struct ubp_hit *hit)
+{
+	(void)cookie;
+	(void)hit;
+	return UBP_HIT_DROP;
+}
+
+static void told(const char *call, int rc, const struct ubp_err *err)
+{
+	printf("%s: %d%s%s\n", call, rc, rc < 0 ? " " : "", rc < 0 ? err->text : "");
+	fflush(stdout);
+}
+
+static int try_handler(const char *event, struct ubp_err *err)
+{
+	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
+	char definition[sizeof(place) + 32];
+	const char *text = definition;
+
+	(void)snprintf(definition, sizeof(definition), "p:%s %s", event, place);
+	opt.handler = look;
+	return ubp_probes_add(session, &text, 1, &opt, NULL, NULL, err);
+}
+
+static void trace_self(void)
+{
+	struct ubp_err err;
+	pid_t self = getpid();
+
+	told("add", ubp_add_pid(session, self, &err), &err);
+	told("again", ubp_add_pid(session, self, &err), &err);
+	told("handler", try_handler("first", &err), &err);
+	told("remove", ubp_remove_pid(session, self, &err), &err);
+	told("handler", try_handler("second", &err), &err);
+	told("add", ubp_add_pid(session, self, &err), &err);
+}
+
 /* --- the session -------------------------------------------------------------------------------------- */
 
-static void begin(int is_apart, pid_t pid)
+static void begin(int is_apart, pid_t pid, bool is_lossless)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 	struct ubp_err err;
 
 	opt.pids = &pid;
 	opt.n_pids = 1;
+	opt.lossless = is_lossless;
 	opt.engine.apart = is_apart ? UBP_APART_YES : UBP_APART_NO;
 	must(ubp_session_new(&opt, &session, &err), &err);
 	must(ubp_start(session, &err), &err);
@@ -308,11 +349,18 @@ int main(int argc, char **argv)
 	alarm(60);
 	what = argv[2];
 	(void)snprintf(place, sizeof(place), "%s:greet", argv[4]);
-	begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]));
+	begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]), false);
 	if (strcmp(what, "later") == 0) {
 		later();
 	} else if (strcmp(what, "stops") == 0 || strcmp(what, "removes") == 0) {
 		wait_beside();
+	} else if (strcmp(what, "self") == 0) {
+		say("ready");
+		trace_self();
+		ubp_session_free(session);
+		begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]), true);
+		told("lossless", ubp_add_pid(session, getpid(), &err), &err);
+		say("told");
 	} else {
 		(void)add("stood", stand, (void *)"x");
 		say("ready");
