@@ -59,6 +59,18 @@ for case in stands forks; do
 	[ -z "$child" ] || kill -9 "$child"
 done
 
+# The host is killed in a function whose first handler has changed its argument, and whose return has one, too: the first stays, the result is the function's own.
+have objdump
+read -r first behind < <(objdump -d --no-show-raw-insn "$FIXTURES/hello" | awk '/<greet>:/ { first = $1 } called { print first, $1; exit } first && /call|\tbl\t/ { called = 1 }')
+inside=$((16#${behind%:} - 16#$first))
+for where in here apart; do
+	host $where "between+$inside"
+	go; hear stands
+	host_killed
+	finish
+	[ "$LAST" = $((sum - 1)) ] || fail "between, $where: the target says $LAST"
+done
+
 # The engine is killed while a handler runs: the target goes on, what the handler asks for fails with a text, and so does the session.
 host apart stands
 go; hear stands

@@ -6,6 +6,7 @@
  * apart_handlers.sh. It says "ready" when it traces, and then what happens, a line each. With "here" handlers run on a thread that traces.
  *
  *	stands   the first handler leaves the function out and changes a register, says "stands", and waits for a line; then it tries to read and to write, and returns
+ *	between+N  the same at the instruction N bytes behind the function's first, where the first has changed its argument and one at the return has not run yet
  *	forks    the same, and a child that has all that the host has lives on; it is told
  *	later    the session begins without a probe; threads add probes with handlers of their own, and remove them in the end
  *	stops    while the first handler runs another thread stops the session: it waits. What the handler calls meanwhile is answered
@@ -96,6 +97,37 @@ static enum ubp_verdict stand(void *cookie, struct ubp_hit *hit)
 	return UBP_HIT_DROP;
 }
 
+/* --- between ------------------------------------------------------------------------------------ */
+
+static enum ubp_verdict shorten(void *cookie, struct ubp_hit *hit)
+{
+	struct ubp_err err;
+	uint64_t name = 0;
+
+	(void)cookie;
+	must(ubp_hit_arg(hit, 0, &name), &err);
+	must(ubp_hit_set_arg(hit, 0, name + 1, &err), &err);
+	return UBP_HIT_DROP;
+}
+
+static enum ubp_verdict stand_inside(void *cookie, struct ubp_hit *hit)
+{
+	(void)cookie;
+	(void)hit;
+	say("stands");
+	await_line();
+	return UBP_HIT_DROP;
+}
+
+static enum ubp_verdict give_result(void *cookie, struct ubp_hit *hit)
+{
+	struct ubp_err err;
+
+	(void)cookie;
+	must(ubp_hit_set_result(hit, 1000, &err), &err);
+	return UBP_HIT_DROP;
+}
+
 /* --- later -------------------------------------------------------------------------------------- */
 
 struct adder {
@@ -119,7 +151,9 @@ static enum ubp_verdict add_up(void *cookie, struct ubp_hit *hit)
 	return UBP_HIT_DROP;
 }
 
-static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
+/* @kind: 'p' or 'r'; @behind the function's name: "", or "+N". */
+static size_t add_at(char kind, const char *event, const char *behind, ubp_handler_fn *handler,
+		     void *cookie)
 {
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	char definition[sizeof(place) + 32];
@@ -127,12 +161,18 @@ static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
 	struct ubp_err err;
 	size_t number = 0;
 
-	(void)snprintf(definition, sizeof(definition), "p:%s %s", event, place);
+	(void)snprintf(definition, sizeof(definition), "%c:%s %s%s", kind, event, place,
+		       behind);
 	opt.handler = handler;
 	opt.may_change = true;
 	opt.cookie = cookie;
 	must(ubp_probes_add(session, &text, 1, &opt, &number, NULL, &err), &err);
 	return number;
+}
+
+static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
+{
+	return add_at('p', event, "", handler, cookie);
 }
 
 static void *add_one(void *arg)
@@ -354,6 +394,11 @@ int main(int argc, char **argv)
 		later();
 	} else if (strcmp(what, "stops") == 0 || strcmp(what, "removes") == 0) {
 		wait_beside();
+	} else if (strncmp(what, "between", 7) == 0) {
+		(void)add("first", shorten, NULL);
+		(void)add_at('p', "inside", what + 7, stand_inside, NULL);
+		(void)add_at('r', "last", "", give_result, NULL);
+		say("ready");
 	} else if (strcmp(what, "self") == 0) {
 		say("ready");
 		trace_self();
