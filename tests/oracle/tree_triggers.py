@@ -25,7 +25,7 @@ TRUNC = os.O_WRONLY | os.O_TRUNC
 
 G = TOKEN
 A, B = f"events/{G}/a", f"events/{G}/b"
-# (file, text), ("run",), ("trunc", file), ("delete", text). Behind each step all files are compared.
+# (file, text), ("top", file, text), ("run",), ("trunc", file), ("delete", text). Behind each step all files are compared.
 STEPS = [
     (A + "/trigger", "traceoff:1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"),
     (A + "/enable", "1"), ("run",), (A + "/trigger", "traceoff"), ("run",), ("run",), ("tracing_on", "1"), ("run",),
@@ -39,9 +39,13 @@ STEPS = [
     (A + "/trigger", "traceoff:"), (A + "/trigger", "enable_event"), (A + "/trigger", f"enable_event:{G}:nobody"), (A + "/trigger", f"enable_event:{G}"),
     (A + "/trigger", "!traceoff"), (A + "/trigger", "!nonsense"), (A + "/trigger", "traceoff:2 if n == 1 && n > 0\n"), (A + "/trigger", "traceoff"), ("trunc", A + "/trigger"),
     (A + "/filter", "n == 2"), (A + "/enable", "1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"), ("run",), (A + "/enable", "0"),
-    (A + "/trigger", "traceon"), ("tracing_on", "0"), ("run",), (A + "/trigger", "!traceon"), ("delete", f"-:{G}/a"),
+    (A + "/trigger", "traceon"), ("tracing_on", "0"), ("run",), (A + "/trigger", "!traceon"), ("tracing_on", "1"),
+    # A hit is counted once, in however many instances.
+    ("top", A + "/enable", "1"), ("run",), (A + "/enable", "1"), ("run",), ("top", A + "/filter", "n == 1"), ("run",), ("top", A + "/enable", "0"), ("run",), ("top", A + "/enable", "1"),
+    (A + "/enable", "0"), ("run",), ("top", A + "/enable", "0"), ("run",), ("delete", f"-:{G}/a"),
 ]
-LOOKED_AT = [A + "/trigger", B + "/trigger", A + "/enable", B + "/enable", f"events/{G}/enable", "tracing_on", "set_event", "trace"]
+PROFILE = "../../uprobe_profile"
+LOOKED_AT = [A + "/trigger", B + "/trigger", A + "/enable", B + "/enable", f"events/{G}/enable", "tracing_on", "set_event", "trace", PROFILE]
 LINE = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] \S+ +\d+\.\d+: (.*)$", re.M)
 
 
@@ -64,6 +68,8 @@ class Tree:
     def read(self, name):
         with open(f"{self.own}/{name}", encoding="utf-8", errors="surrogateescape") as f:
             text = f.read()
+        if name == PROFILE:
+            return [line.split()[1:] for line in text.splitlines() if self.target in line]
         if name == "trace":
             return "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(text)).replace(self.target, "~")
         # Which commands there are is a matter of the kernel's configuration.
@@ -77,6 +83,8 @@ class Tree:
             return self.write(f"{self.own}/{step[1]}", "", TRUNC)
         if step[0] == "delete":
             return self.write(self.top + "/uprobe_events", step[1] + "\n", APPEND)
+        if step[0] == "top":
+            return self.write(f"{self.top}/{step[1]}", step[2])
         return self.write(f"{self.own}/{step[0]}", step[1])
 
     def define(self, offsets):
