@@ -25,7 +25,8 @@ struct wanted {
 	bool with_stack;   /* stacks of its hits are told, too */
 	/* The tracer's: */
 	size_t number; /* in its session */
-	uint64_t told; /* of its hits; more than it has, where others of its probe have seen more */
+	uint64_t
+		told; /* of its hits; more than it has, where others of its probe have seen more */
 	struct wanted *also; /* the next one of the same probe; NULL: there is no more */
 	bool is_also;        /* it is not the first of them */
 	bool goes;     /* it is wanted no more */

@@ -143,8 +143,8 @@ enum apart_trigger {
 	APART_TRIGGER_ON_SNAPSHOT,
 	APART_SYNTHETIC_ADD,
 	APART_SYNTHETIC_CLEAR,
-	APART_TRIGGER_PROBE,     /* its number, group */
-	APART_TRIGGER_TRACE,     /* text: its name, number: the host's number of it, if it is new */
+	APART_TRIGGER_PROBE, /* its number, group */
+	APART_TRIGGER_TRACE, /* text: its name, number: the host's number of it, if it is new */
 	APART_TRIGGER_TRACE_END, /* the same */
 };
 
@@ -193,7 +193,8 @@ struct apart_event {
 	uint64_t weight; /* ubp_event_weight() */
 	union {
 		uint64_t cookie; /* that the probe came with */
-		uint64_t trace; /* .made: the host's number of the trace that it is of; 0: of none that has a name */
+		uint64_t
+			trace; /* .made: the host's number of the trace that it is of; 0: of none that has a name */
 	};
 	int32_t id; /* ubp_event_probe() */
 	uint32_t

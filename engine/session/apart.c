@@ -369,7 +369,8 @@ static int share_memory(struct apart *a, int *ret_fd, struct ubp_err *err)
 
 int apart_refuse_self(const char *why, struct ubp_err *err)
 {
-	return ubp_fail(err, EINVAL, "process %d is the caller itself, which cannot wait for %s",
+	return ubp_fail(err, EINVAL,
+			"process %d is the caller itself, which cannot wait for %s",
 			(int)getpid(), why);
 }
 

@@ -322,8 +322,7 @@ static void hand_out(struct ubp_session *s, const struct apart_event *head,
 
 	if (head->made == APART_SNAPSHOT) {
 		tell_snapshots(s, head);
-	} else if (record->kind != EVENT_HIT ||
-		   (head->made && begin_made(s, head, &event))) {
+	} else if (record->kind != EVENT_HIT || (head->made && begin_made(s, head, &event))) {
 		*is_ended |= fn(ctx, &event) != 0;
 	} else if (head->made) {
 		__atomic_add_fetch(&s->tracing.apart->n_untold, 1, __ATOMIC_RELAXED);

@@ -291,8 +291,7 @@ static uint64_t number_of(struct apart *a, ubp_handler_fn *handler, bool *ret_is
 	*ret_is_own = a->n_own > 0;
 	while (at < hits->n && hits->handlers[at] != handler)
 		at++;
-	if (!*ret_is_own && at == hits->n &&
-	    VEC_ROOM(hits->handlers, &hits->cap, hits->n) == 0)
+	if (!*ret_is_own && at == hits->n && VEC_ROOM(hits->handlers, &hits->cap, hits->n) == 0)
 		hits->handlers[hits->n++] = handler;
 	at = at < hits->n ? at + 1 : 0;
 	pthread_mutex_unlock(&a->probes_lock);

@@ -30,17 +30,18 @@ struct apart_probe {
 /* A trace of ubp_trigger_trace(): apart_traces.c. */
 struct apart_trace {
 	struct apart_trace *next;
-	char *name;      /* NULL: the session's own, "" */
-	uint64_t number; /* by which events tell of it, and no other trace has had it; 0: the session's own */
+	char *name; /* NULL: the session's own, "" */
+	uint64_t
+		number; /* by which events tell of it, and no other trace has had it; 0: the session's own */
 	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: nobody wants to know */
 	void *on_snapshot_ctx;
 };
 
 struct apart_traces {
-	struct apart_trace own; /* the first of the list */
+	struct apart_trace own;     /* the first of the list */
 	struct apart_trace *chosen; /* NULL: .own */
-	uint64_t n_made; /* since the session began */
-	size_t n; /* beside .own */
+	uint64_t n_made;            /* since the session began */
+	size_t n;                   /* beside .own */
 };
 
 /* What the engine has counted, and texts of triggers, as they were asked for last; the dispatching thread's. */
@@ -81,8 +82,9 @@ struct apart {
 	size_t events_at,
 		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
 	bool is_dead;                /* atomic */
-	pthread_mutex_t probes_lock; /* of the next three, and .hits.handlers; held for moments */
-	unsigned n_own; /* how often the host has named itself, or is about to */
+	pthread_mutex_t
+		probes_lock; /* of the next three, and .hits.handlers; held for moments */
+	unsigned n_own;      /* how often the host has named itself, or is about to */
 	struct apart_probe *probes;  /* by number */
 	size_t n_probes, cap_probes;
 	struct session_maker **made; /* synthetic events, by number; the dispatching thread's */

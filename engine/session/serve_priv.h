@@ -42,13 +42,13 @@ struct served_known {
 struct served_trace {
 	struct served_trace *next;
 	struct served *v;
-	char *name;      /* NULL: the session's own, "" */
-	uint64_t number; /* the host's */
+	char *name;               /* NULL: the session's own, "" */
+	uint64_t number;          /* the host's */
 	struct apart_event *mark; /* its snapshot, behind the last event; NULL: none */
 };
 
 struct served_traces {
-	struct served_trace *list; /* those that the host has named */
+	struct served_trace *list;   /* those that the host has named */
 	struct served_trace *chosen; /* NULL: none yet */
 	size_t n;
 };

@@ -93,8 +93,27 @@ class Tree:
             self.write(self.top + "/uprobe_events", f"p:{G}/{name} {self.target}:{offset:#x} n=%si:s32\n", APPEND)
 
 
+    def is_held_by(self, name):
+        """What removing the instance says while one of its files is open."""
+        fd = os.open(f"{self.own}/{name}", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            os.rmdir(self.own)
+        except OSError as e:
+            return errno.errorcode[e.errno]
+        finally:
+            os.close(fd)
+        os.mkdir(self.own)
+        return "removed"
+
+
+def compare_held(kernel, ours):
+    names = [os.path.relpath(f"{where}/{name}", ours.own) for where, _, names in os.walk(ours.own) for name in names]
+    return [f"removing while {name} is open: kernel {answers[0]}, ubp-fs {answers[1]}" for name in sorted(names) if os.path.exists(f"{kernel.own}/{name}")
+            and not re.search(r"cpu[1-9]|/b/", name) for answers in [[t.is_held_by(name) for t in (kernel, ours)]] if answers[0] != answers[1]]
+
+
 def compare(kernel, ours):
-    found = []
+    found = compare_held(kernel, ours)
     for i, step in enumerate(STEPS):
         for what, texts in [("answers", [t.do(step) for t in (kernel, ours)])] + [(f, [t.read(f) for t in (kernel, ours)]) for f in LOOKED_AT if os.path.exists(f"{ours.own}/{f}")]:
             if texts[0] != texts[1]:

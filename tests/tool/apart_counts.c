@@ -323,8 +323,8 @@ static void define_traces(const char *program, const char *arg2)
 		choose(traces_of[i]);
 		if (i)
 			told("probe", ubp_trigger_probe(s, i, traces_of[i], &err));
-		printf("on snapshot: %d\n", ubp_trigger_on_snapshot(s, on_snapshot_of,
-								    (void *)traces_of[i]));
+		printf("on snapshot: %d\n",
+		       ubp_trigger_on_snapshot(s, on_snapshot_of, (void *)traces_of[i]));
 		told("made", ubp_trigger_record(s, "synthetic:seen", i != 1, &err));
 	}
 	told("no probe", ubp_trigger_probe(s, 77, "one", &err));
@@ -338,7 +338,8 @@ static void write_traces(void)
 	choose("one");
 	write_trigger("two:hit2", "hist:keys=times");
 	told("own", ubp_trigger_record(s, "one:hit1", true, &err));
-	write_trigger("one:hit1", "hist:keys=times.buckets=150:t=times:sort=times:onmatch(one.hit1).trace(seen,$t)");
+	write_trigger("one:hit1", "hist:keys=times.buckets=150:t=times:sort=times:onmatch(one."
+				  "hit1).trace(seen,$t)");
 	write_trigger("one:hit1", "traceoff if times == 250");
 	write_trigger("one:hit1", "snapshot if times == 20");
 	choose("");
@@ -379,7 +380,8 @@ static void traces(const char *program, const char *arg2)
 	printf("list: %s\n", ubp_trigger_list(s, "hit0", NULL));
 	/* It begins anew. */
 	choose("one");
-	printf("on %d state %d\n", ubp_trigger_is_tracing(s), ubp_trigger_state(s, "one:hit1") == NULL);
+	printf("on %d state %d\n", ubp_trigger_is_tracing(s),
+	       ubp_trigger_state(s, "one:hit1") == NULL);
 	ubp_trigger_trace_end(s, "one");
 }
 

@@ -1013,7 +1013,7 @@ static enum ubp_verdict set_and_stay(void *cookie, struct ubp_hit *hit)
 	struct ubp_err why;
 
 	stand_still(ubp_hit_set_arg(hit, 0, 100, &why) == 0 &&
-	     (!cookie || ubp_hit_skip(hit, 5, &why) == 0));
+		    (!cookie || ubp_hit_skip(hit, 5, &why) == 0));
 	return UBP_HIT_RECORD;
 }
 
@@ -1024,7 +1024,7 @@ static enum ubp_verdict return_and_stay(void *cookie, struct ubp_hit *hit)
 
 	(void)cookie;
 	stand_still(ubp_hit_result(hit, &result) == 0 && result == 1000 &&
-	     ubp_hit_set_result(hit, 7, &why) == 0);
+		    ubp_hit_set_result(hit, 7, &why) == 0);
 	return UBP_HIT_RECORD;
 }
 
