@@ -153,8 +153,7 @@ static int on_event(void *ctx, const struct ubp_event *event)
 	memcpy(v->events + v->n_bytes, &head, sizeof(head));
 	memcpy(v->events + v->n_bytes + sizeof(head), record, record->size);
 	v->n_bytes += sizeof(head) + record->size;
-	serve_traces_begin_marks(v);
-	return APART_EVENTS_BYTES - v->n_bytes < RECORD_MOST + serve_traces_room(v);
+	return APART_EVENTS_BYTES - v->n_bytes < RECORD_MOST + serve_traces_begin_marks(v);
 }
 
 int64_t serve_pull(struct served *v, struct ubp_err *err)
@@ -162,7 +161,7 @@ int64_t serve_pull(struct served *v, struct ubp_err *err)
 	int64_t n;
 
 	v->n_bytes = 0;
-	serve_traces_begin_marks(v);
+	(void)serve_traces_begin_marks(v);
 	__atomic_store_n(&v->state->is_rung, 0, __ATOMIC_RELEASE);
 	n = ubp_dispatch(v->session, on_event, v, err);
 	wire_put(&v->answer, v->n_bytes);

@@ -101,10 +101,8 @@ int serve_traces_choose(struct served *v, const char *name, uint64_t number,
 void serve_traces_end(struct served *v, const char *name);
 /* Of the one that is chosen: marks among the events. 0 or -ENOMEM. */
 int serve_traces_on_snapshot(struct served *v, bool on);
-/* Snapshots that come are behind an event that the last ones were in front of. */
-void serve_traces_begin_marks(struct served *v);
-/* Room that such marks may take. */
-size_t serve_traces_room(const struct served *v);
+/* Snapshots that come are behind an event that the last ones were in front of. Returns how much room their marks take at most. */
+size_t serve_traces_begin_marks(struct served *v);
 /* The host's number of the trace @name; 0: it has none. */
 uint64_t serve_traces_number(const struct served *v, const char *name);
 void serve_traces_free(struct served *v);

@@ -115,14 +115,10 @@ int serve_traces_on_snapshot(struct served *v, bool on)
 		     : -ENOMEM;
 }
 
-void serve_traces_begin_marks(struct served *v)
+size_t serve_traces_begin_marks(struct served *v)
 {
 	for (struct served_trace *at = v->traces.list; at; at = at->next)
 		at->mark = NULL;
-}
-
-size_t serve_traces_room(const struct served *v)
-{
 	return v->traces.n * MARK_BYTES;
 }
 

@@ -3,7 +3,7 @@
 # A session whose engine is a process of its own: waits, signals, limits, memory of the host are as if there were none, host and engine may be killed
 # at any moment, and the target is unharmed. UBP_APART=here shows what of it is not so with threads of the host's.
 . "${0%/*}/lib.bash"
-export UBP_ENGINE=$UBP_BUILD/ubp-engine
+export UBP_ENGINE=${UBP_ENGINE:-$UBP_BUILD/ubp-engine}
 where=${UBP_APART:-apart}
 
 # host CASE FIXTURE [ARG...]: begins to trace it. engine: the pid of who traces.

@@ -3,7 +3,7 @@
 # Handlers of a session whose engine is a process of its own run in the host: what they do is what handlers on a tracing thread do; whoever is killed
 # while one runs, the target goes on as if there had been no probe; and who waits for one does not keep it waiting.
 . "${0%/*}/lib.bash"
-export UBP_ENGINE=$UBP_BUILD/ubp-engine
+export UBP_ENGINE=${UBP_ENGINE:-$UBP_BUILD/ubp-engine}
 
 words=$(seq 300)
 # shellcheck disable=SC2086 # words
