@@ -26,7 +26,8 @@
  * and must return, so C++ exceptions do not leave it.
  *
  * If the host dies in a handler, by SIGKILL too, the thread goes on as if there had been no probe: registers are written once, behind the handler. What
- * was written to memory by then stays. With ubp_options.engine the engine may die instead: the thread goes on so, too, calls of the handler's fail, or tell nothing, and the session
+ * was written to memory by then stays, as does what handlers have changed at earlier stops: a call of which one has changed an argument goes on with that, and its
+ * result is its own. With ubp_options.engine the engine may die instead: the thread goes on so, too, calls of the handler's fail, or tell nothing, and the session
  * has failed when it returns.
  *
  * When ubp_probes_remove() returns no handler of theirs runs, nor will one; but in a callback, or in a handler, one that has begun may go on, since nobody waits.

@@ -138,13 +138,13 @@ const char *ubp_trigger_explain(struct ubp_session *session, size_t i);
  * switch its own events. At first there is one, "", to which all probes belong. Synthetic events are those of all: what one's triggers make happens
  * in each that has it enabled. A histogram's ":name=" is its trace's.
  *
- * All functions of this header are about the trace @name from now on, which is made if there is none. 0, -ENOMEM, or -ENOTSUP where the engine is in a process
- * of its own.
+ * All functions of this header are about the trace @name from now on, which is made if there is none. 0, -ENOMEM, or -ENOSPC: there are
+ * 1024 beside the first, and the engine is in a process of its own.
  */
 int ubp_trigger_trace(struct ubp_session *session, const char *name, struct ubp_err *err);
 /*
  * Probe @number, which is there, belongs to that trace, and its event is one of group @group there, whatever its definition calls that. To be called before
- * its events are named. 0, -ENOENT, -ENOMEM, -ENOTSUP.
+ * its events are named. 0, -ENOENT, -ENOMEM.
  */
 int ubp_trigger_probe(struct ubp_session *session, size_t number, const char *group,
 		      struct ubp_err *err);

@@ -52,6 +52,7 @@ struct file {
 	mode_t mode;
 	unsigned in;
 	bool is_pipe; /* reading takes from the buffer */
+	bool lets_go; /* its instance may be removed while it is open */
 	bool reads_slowly, writes_slowly;
 	/* All of its text. */
 	void (*read)(struct state *state, const struct file_at *at, struct text *out);

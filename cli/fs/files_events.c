@@ -240,14 +240,26 @@ static int disable_all(struct state *state, const struct file_at *at)
 }
 
 /* The newest first, as in the kernel. */
+static void show_set(const struct instance *instance, const struct event *event,
+		     struct text *out)
+{
+	if (instance_has_probes(instance, event->number))
+		text_printf(out, "%s:%s\n", event->group->name, event->name);
+}
+
+/* Those that came since the instance did, the last first; then those that it found, the first first. */
 static void read_set_event(struct state *state, const struct file_at *at, struct text *out)
 {
-	for (size_t i = state->events.n_events; i--;) {
-		const struct event *event = state->events.events[i];
+	struct event *const *events = state->events.events;
+	size_t n_found = 0;
 
-		if (instance_has_probes(at->instance, event->number))
-			text_printf(out, "%s:%s\n", event->group->name, event->name);
-	}
+	while (n_found < state->events.n_events &&
+	       events[n_found]->number <= at->instance->born)
+		n_found++;
+	for (size_t i = state->events.n_events; i-- > n_found;)
+		show_set(at->instance, events[i], out);
+	for (size_t i = 0; i < n_found; i++)
+		show_set(at->instance, events[i], out);
 }
 
 static void read_available(struct state *state, const struct file_at *at, struct text *out)
@@ -460,7 +472,7 @@ const struct file files_of_events[] = {
 	  .write = write_filter },
 	{ "filter", RW, IN_GROUP, .writes_slowly = true, .read = read_group_filter,
 	  .write = write_group_filter },
-	{ "format", RO, IN_EVENT, .read = read_format },
-	{ "id", RO, IN_EVENT, .read = read_id },
+	{ "format", RO, IN_EVENT, .lets_go = true, .read = read_format },
+	{ "id", RO, IN_EVENT, .lets_go = true, .read = read_id },
 };
 const size_t n_files_of_events = sizeof(files_of_events) / sizeof(*files_of_events);

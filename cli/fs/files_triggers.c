@@ -238,8 +238,9 @@ static void read_made(struct state *state, const struct file_at *at, struct text
 const struct file files_of_triggers[] = {
 	{ "synthetic_events", 0640, IN_TOP, .reads_slowly = true, .writes_slowly = true,
 	  .read = read_made, .write = write_made, .truncate = clear_made },
-	{ "trigger", 0640, IN_EVENT, .reads_slowly = true, .writes_slowly = true,
-	  .read = read_trigger, .write = write_trigger, .truncate = clear_triggers },
+	{ "trigger", 0640, IN_EVENT, .lets_go = true, .reads_slowly = true,
+	  .writes_slowly = true, .read = read_trigger, .write = write_trigger,
+	  .truncate = clear_triggers },
 	{ "hist", 0440, IN_EVENT, .reads_slowly = true, .read = read_hist },
 };
 const size_t n_files_of_triggers = sizeof(files_of_triggers) / sizeof(*files_of_triggers);

@@ -11,6 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <spawn.h>
 #include <stdio.h>
@@ -24,6 +25,7 @@
 #include <unistd.h>
 
 #include "cli/common/signals.h"
+#include "cli/fs/instance.h"
 #include "cli/fs/pipe.h"
 #include "cli/fs/request.h"
 #include "cli/fs/state.h"
@@ -151,7 +153,9 @@ static void on_readdir(fuse_req_t req, fuse_ino_t number, size_t size, off_t off
 static void on_mkdir(fuse_req_t req, fuse_ino_t parent, const char *name, mode_t mode)
 {
 	(void)mode;
-	if (tree_takes_folders(parent))
+	if (strlen(name) > NAME_MAX)
+		(void)fuse_reply_err(req, ENAMETOOLONG);
+	else if (tree_takes_folders(parent))
 		task_make_instance(req, parent, name);
 	else
 		(void)fuse_reply_err(req, EPERM);
@@ -217,25 +221,48 @@ static void on_link(fuse_req_t req, fuse_ino_t number, fuse_ino_t parent, const 
 
 /* --- files ------------------------------------------------------------------ */
 
+/* As find(), of a file that is opened: its instance stays as long as *ret_holds says so. */
+static int find_to_open(struct front *front, fuse_ino_t number, struct tree_node *ret_node,
+			struct instance **ret_holds)
+{
+	struct instance *instance;
+	int rc;
+
+	*ret_holds = NULL;
+	request_lock(front);
+	rc = tree_find(front->state, number, ret_node);
+	instance = rc == 0 ? ret_node->at.instance : NULL;
+	if (instance && instance->goes) {
+		rc = -ENODEV;
+	} else if (instance && instance->number && !ret_node->file->lets_go) {
+		(void)__atomic_add_fetch(&instance->n_open, 1, __ATOMIC_RELAXED);
+		*ret_holds = instance;
+	}
+	request_unlock(front);
+	return rc;
+}
+
 static void on_open(fuse_req_t req, fuse_ino_t number, struct fuse_file_info *fi)
 {
 	struct front *front = request_front(req);
+	struct handle *handle = calloc(1, sizeof(*handle));
 	struct tree_node node;
-	int rc = find(front, number, &node);
-	struct handle *handle = rc == 0 ? calloc(1, sizeof(*handle)) : NULL;
+	int rc = handle ? find_to_open(front, number, &node, &handle->holds) : -ENOMEM;
 
-	if (!handle) {
-		(void)fuse_reply_err(req, rc < 0 ? -rc : ENOMEM);
+	if (rc < 0) {
+		free(handle);
+		(void)fuse_reply_err(req, -rc);
 		return;
 	}
-	*handle = (struct handle){ .node = number, .file = node.file };
+	handle->node = number;
+	handle->file = node.file;
 	fi->fh = (uint64_t)(uintptr_t)handle;
 	fi->direct_io = 1;
 	fi->nonseekable = node.file->is_pipe;
 	if ((fi->flags & O_TRUNC) && (fi->flags & O_ACCMODE) != O_RDONLY && node.file->truncate)
 		task_truncate(req, handle, fi);
 	else if (fuse_reply_open(req, fi) < 0)
-		free(handle);
+		request_free_handle(handle);
 }
 
 static struct handle *handle_of(const struct fuse_file_info *fi)
@@ -249,9 +276,7 @@ static void on_release(fuse_req_t req, fuse_ino_t number, struct fuse_file_info 
 
 	(void)number;
 	pipe_forget(request_front(req), handle);
-	text_free(&handle->text);
-	text_free(&handle->rest);
-	free(handle);
+	request_free_handle(handle);
 	(void)fuse_reply_err(req, 0);
 }
 

@@ -40,7 +40,8 @@ struct event_state {
 
 struct instance {
 	uint16_t number;
-	char *name; /* "": the tree's own */
+	uint32_t born; /* the last number of an event that was there before it */
+	char *name;    /* "": the tree's own */
 	struct event_state *states;
 	size_t n_states;
 	struct buffer buffer;
@@ -49,6 +50,9 @@ struct instance {
 	bool has_lost_event; /* one is gone that was enabled here */
 	struct fs_triggers *triggers;
 	unsigned in;   /* the number of the session in which it has triggers; 0: none */
+	unsigned
+		n_open; /* files that keep it from being removed; counted up with the state's lock, down by anybody */
+	bool goes;     /* it is being removed: none is opened */
 	bool is_held;  /* some event is */
 	bool is_on;
 	unsigned clock; /* of fs_clocks */

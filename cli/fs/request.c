@@ -3,10 +3,12 @@
 
 #include "cli/fs/request.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cli/fs/instance.h"
 #include "cli/fs/state.h"
 
 struct front *request_front(fuse_req_t req)
@@ -17,6 +19,15 @@ struct front *request_front(fuse_req_t req)
 void request_lock(struct front *front)
 {
 	(void)pthread_mutex_lock(&front->state->lock);
+}
+
+void request_free_handle(struct handle *handle)
+{
+	if (handle->holds)
+		(void)__atomic_sub_fetch(&handle->holds->n_open, 1, __ATOMIC_RELEASE);
+	text_free(&handle->text);
+	text_free(&handle->rest);
+	free(handle);
 }
 
 void request_unlock(struct front *front)

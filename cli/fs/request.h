@@ -26,6 +26,7 @@ struct worker;
 struct handle {
 	uint64_t node;
 	const struct file *file;
+	struct instance *holds; /* that is not removed as long as this is open; NULL: none */
 	struct text
 		text; /* what reading shows, since it began at the start; with the state's lock */
 	bool has_text;
@@ -54,6 +55,8 @@ struct front *request_front(fuse_req_t req);
 /* The state's lock. */
 void request_lock(struct front *front);
 void request_unlock(struct front *front);
+/* Whatever it held goes on. */
+void request_free_handle(struct handle *handle);
 /* fuse_req_interrupted() is to be asked when the request was interrupted; FUSE's thread does so behind each request. */
 void request_watch(struct front *front, fuse_req_t req);
 /* Answers with the part of @text that is asked for. */

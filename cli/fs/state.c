@@ -61,6 +61,7 @@ int state_add_instance(struct state *state, const char *name)
 	instance = instance_new(name, strlen(name), free_number(state), state->n_cpus);
 	if (!instance)
 		return -ENOMEM;
+	instance->born = state->events.last_number;
 	state->instances[state->n_instances++] = instance;
 	return 0;
 }

@@ -58,7 +58,7 @@ static void answer_open(struct task *task, int rc)
 	else
 		(void)fuse_reply_err(task->req, -rc);
 	if (rc)
-		free(task->handle);
+		request_free_handle(task->handle);
 }
 
 static void answer_made(struct task *task, int rc)
@@ -84,7 +84,7 @@ static void answer(struct task *task, ssize_t rc)
 	if (task->front->is_ending) {
 		fuse_reply_none(task->req);
 		if (task->kind == TASK_TRUNCATE)
-			free(task->handle);
+			request_free_handle(task->handle);
 	} else if (task->kind == TASK_READ)
 		answer_read(task, (int)rc);
 	else if (task->kind == TASK_WRITE && rc >= 0)
@@ -148,9 +148,16 @@ static int remove_instance(struct task *task)
 	struct tree_node node;
 	int rc = tree_look_up(task->front->state, task->node, task->data, &node);
 
-	if (rc == 0)
-		state_remove_instance(task->front->state, node.at.instance->number);
-	return rc;
+	if (rc < 0)
+		return rc;
+	request_lock(task->front);
+	node.at.instance->goes =
+		__atomic_load_n(&node.at.instance->n_open, __ATOMIC_ACQUIRE) == 0;
+	request_unlock(task->front);
+	if (!node.at.instance->goes)
+		return -EBUSY;
+	state_remove_instance(task->front->state, node.at.instance->number);
+	return 0;
 }
 
 static ssize_t carry_out(struct task *task)
@@ -258,7 +265,7 @@ void task_truncate(fuse_req_t req, struct handle *handle, const struct fuse_file
 	struct task *task = task_new(req, TASK_TRUNCATE, handle->node, NULL, 0);
 
 	if (!task) {
-		free(handle);
+		request_free_handle(handle);
 		return;
 	}
 	task->handle = handle;

@@ -125,19 +125,35 @@ bool fs_tracer_sync(struct fs_tracer *tracer)
 	return fs_tracer_dispatch(tracer);
 }
 
-static void count(struct fs_tracer *tracer, struct wanted *wanted)
+static uint64_t hits_of(const struct fs_tracer *tracer, const struct wanted *wanted)
 {
 	struct ubp_probe_stats stats;
 
 	ubp_probe_stats(tracer->session, wanted->number, &stats);
-	tracer->ops.hits(tracer->ops.ctx, wanted->probe, stats.hits - wanted->told);
-	wanted->told = stats.hits;
+	return stats.hits;
+}
+
+/* A hit is one in however many instances: what one of them has seen more than all were told. */
+static void count(struct fs_tracer *tracer, struct wanted *first)
+{
+	int64_t most = 0;
+
+	for (struct wanted *at = first; at; at = at->also) {
+		int64_t more = (int64_t)(hits_of(tracer, at) - at->told);
+
+		most = more > most ? more : most;
+	}
+	for (struct wanted *at = first; at; at = at->also)
+		at->told += (uint64_t)most;
+	if (most)
+		tracer->ops.hits(tracer->ops.ctx, first->probe, (uint64_t)most);
 }
 
 void fs_tracer_count(struct fs_tracer *tracer)
 {
 	for (size_t i = 0; tracer->session && i < tracer->list.n; i++)
-		count(tracer, tracer->list.items[i]);
+		if (!tracer->list.items[i]->is_also)
+			count(tracer, tracer->list.items[i]);
 }
 
 /* --- a session -------------------------------------------------------------- */
@@ -269,6 +285,39 @@ static void switch_off(struct fs_tracer *tracer, struct wanted *wanted)
 	wanted->is_off = ubp_probe_enable(tracer->session, wanted->number, false, &err) == 0;
 }
 
+/* Those of one probe find each other. */
+static void link_alike(const struct wanted_list *list)
+{
+	for (size_t i = 0; i < list->n; i++) {
+		list->items[i]->is_also = false;
+		list->items[i]->also = NULL;
+	}
+	for (size_t i = 0; i < list->n; i++) {
+		struct wanted *last = list->items[i];
+
+		for (size_t k = i + 1; !list->items[i]->is_also && k < list->n; k++) {
+			struct wanted *other = list->items[k];
+
+			if (other->probe != last->probe)
+				continue;
+			last->also = other;
+			other->is_also = true;
+			last = other;
+		}
+	}
+}
+
+/* Of a probe somebody has gone who may have seen more than those who stay: what they see from now on is new. */
+static void tell_from_now(const struct fs_tracer *tracer)
+{
+	for (size_t i = 0; i < tracer->list.n; i++) {
+		struct wanted *wanted = tracer->list.items[i];
+		uint64_t hits = hits_of(tracer, wanted);
+
+		wanted->told = hits < wanted->told ? hits : wanted->told;
+	}
+}
+
 /* Those that go, in one change; what they have recorded is told first. Where that fails they stay until the next change, switched off. */
 static void remove_going(struct fs_tracer *tracer)
 {
@@ -301,6 +350,8 @@ static void remove_going(struct fs_tracer *tracer)
 		else
 			list->items[kept++] = list->items[i];
 	list->n = kept;
+	link_alike(list);
+	tell_from_now(tracer);
 }
 
 /* @has is there, and may have been left switched off. It gets the filter of @wanted. */
@@ -344,8 +395,11 @@ static int change(struct fs_tracer *tracer, struct wanted_list *list, struct ubp
 		list->items[n_kept++] = wanted;
 		rc = keep(tracer, has, wanted, err);
 	}
+	/* New ones have seen nothing of what was hit by then. */
+	fs_tracer_count(tracer);
 	if (rc == 0)
 		rc = add_new(tracer, list->items + n_kept, list->n - n_kept, err);
+	link_alike(&tracer->list);
 	for (size_t i = 0; rc < 0 && i < tracer->list.n; i++)
 		tracer->list.items[i]->goes = i >= n_before;
 	remove_going(tracer);

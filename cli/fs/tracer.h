@@ -25,7 +25,10 @@ struct wanted {
 	bool with_stack;   /* stacks of its hits are told, too */
 	/* The tracer's: */
 	size_t number; /* in its session */
-	uint64_t told; /* of its hits */
+	uint64_t
+		told; /* of its hits; more than it has, where others of its probe have seen more */
+	struct wanted *also; /* the next one of the same probe; NULL: there is no more */
+	bool is_also;        /* it is not the first of them */
 	bool goes;     /* it is wanted no more */
 	bool is_off;   /* it is switched off */
 	bool is_placed; /* triggers know where it belongs */
@@ -42,7 +45,7 @@ struct fs_tracer_ops {
 	/* A hit, as a line, or, behind that, its stack, as lines. @wanted NULL: others were lost, which the line tells. */
 	void (*event)(void *ctx, const struct wanted *wanted, const struct ubp_event *event,
 		      const char *line, size_t len);
-	/* So many more hits, before any filter. */
+	/* So many more hits, before any filter, in however many instances. */
 	void (*hits)(void *ctx, uint32_t probe, uint64_t n);
 	void *ctx;
 };

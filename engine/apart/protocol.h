@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both are of one build: host and engine tell each other this, and structures are sent as they are. To be raised with each change of this file. */
-#define APART_VERSION 2
+#define APART_VERSION 3
 
 enum apart_op {
 	APART_OPEN = 1, /* version, options; with descriptors: the shared memory, over, bell */
@@ -143,6 +143,9 @@ enum apart_trigger {
 	APART_TRIGGER_ON_SNAPSHOT,
 	APART_SYNTHETIC_ADD,
 	APART_SYNTHETIC_CLEAR,
+	APART_TRIGGER_PROBE, /* its number, group */
+	APART_TRIGGER_TRACE, /* text: its name, number: the host's number of it, if it is new */
+	APART_TRIGGER_TRACE_END, /* the same */
 };
 
 /* Those that tell something. */
@@ -188,8 +191,12 @@ struct apart_state {
 /* One event: this, and a struct event_record. Each begins at a multiple of 8. */
 struct apart_event {
 	uint64_t weight; /* ubp_event_weight() */
-	uint64_t cookie; /* that the probe came with */
-	int32_t id;      /* ubp_event_probe() */
+	union {
+		uint64_t cookie; /* that the probe came with */
+		uint64_t
+			trace; /* .made: the host's number of the trace that it is of; 0: of none that has a name */
+	};
+	int32_t id; /* ubp_event_probe() */
 	uint32_t
 		made : 31; /* a trigger made it: the number of its definition among such, + 1; 0: a hit */
 	uint32_t is_stack : 1; /* ubp_trigger_event_is_stack() */
@@ -214,5 +221,7 @@ struct apart_hit {
 
 /* .made of what is no event: a snapshot is taken there, or so many as .weight says. */
 #define APART_SNAPSHOT 0x7fffffffu
+/* So many traces of triggers a session has, at most: each may have a snapshot behind each event. */
+#define APART_TRACES_MAX 1024
 
 #endif

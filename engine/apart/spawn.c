@@ -65,7 +65,7 @@ static int become_engine(void *arg)
 	execve(s->path, argv, s->env);
 failed:
 	s->error = errno;
-	_exit(127);
+	return 127;
 }
 
 /*
@@ -79,7 +79,7 @@ static int between(void *arg)
 	if (clone(become_engine, s->stack + STACK_BYTES, CLONE_VM | CLONE_VFORK | SIGCHLD, s) <
 	    0)
 		s->error = errno;
-	_exit(0);
+	return 0;
 }
 
 /* All signals are blocked in these processes: the host's handlers are for the host. */

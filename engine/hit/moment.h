@@ -21,6 +21,8 @@ struct hit_change {
 	const struct site *site; /* that it has hit; NULL: at a return */
 	bool skips; /* the function at .site does not run: the thread goes on at .to, with this stack pointer */
 	uint64_t to, sp;
+	/* Of the same stop: what the handlers at the instruction make of it, before those of returns run on registers as the caller will find them; NULL: there are no others. */
+	struct hit_change *earlier;
 };
 
 /* One stop of a thread, as seen by all probes that fire at it. */

@@ -70,7 +70,7 @@ static void exit_probes(struct hit *hit, const struct moment *m, const struct si
 {
 	const struct ubp_arch *arch = m->t->process->space->arch;
 	struct ubp_regs after = *m->regs;
-	struct hit_change change = { .regs = &after };
+	struct hit_change change = { .regs = &after, .earlier = m->change };
 	struct moment then = *m;
 	uint64_t to = 0;
 

@@ -80,13 +80,6 @@ bool apart_is_needed(const struct ubp_options *opt)
 	return opt->engine.apart == UBP_APART_YES || is_named(opt);
 }
 
-int apart_refuse(const char *what, struct ubp_err *err)
-{
-	ubp_err_reset(err);
-	return ubp_fail(err, ENOTSUP,
-			"%s: not in a session whose engine is apart (UBP_APART_NO)", what);
-}
-
 /* --- requests ------------------------------------------------------------------------ */
 
 static int dead(struct apart *a, struct ubp_err *err)
@@ -374,23 +367,43 @@ static int share_memory(struct apart *a, int *ret_fd, struct ubp_err *err)
 	return 0;
 }
 
-bool apart_is_own(const struct ubp_session *s)
+int apart_refuse_self(const char *why, struct ubp_err *err)
+{
+	return ubp_fail(err, EINVAL,
+			"process %d is the caller itself, which cannot wait for %s",
+			(int)getpid(), why);
+}
+
+/* A thread of the host's that makes room for records must not wait for the engine, which waits for it, nor for a handler, which may come to the probe itself. */
+int apart_trace_self(struct ubp_session *s, struct ubp_err *err)
+{
+	struct apart *a = s->tracing.apart;
+	bool has_handlers;
+
+	if (s->opt.lossless)
+		return apart_refuse_self("itself (lossless)", err);
+	pthread_mutex_lock(&a->probes_lock);
+	has_handlers = a->hits.n > 0;
+	a->n_own += !has_handlers;
+	pthread_mutex_unlock(&a->probes_lock);
+	return has_handlers ? apart_refuse_self("its own handlers", err) : 0;
+}
+
+void apart_leave_self(struct ubp_session *s)
+{
+	struct apart *a = s->tracing.apart;
+
+	pthread_mutex_lock(&a->probes_lock);
+	a->n_own -= a->n_own > 0;
+	pthread_mutex_unlock(&a->probes_lock);
+}
+
+static int check_self(struct ubp_session *s, struct ubp_err *err)
 {
 	for (size_t i = 0; i < s->opt.n_pids; i++)
 		if (s->opt.pids[i] == getpid())
-			return true;
-	return false;
-}
-
-/* A thread of the host's that makes room for records must not wait for the engine, which waits for it. */
-static int check_self(const struct ubp_session *s, struct ubp_err *err)
-{
-	if (!s->opt.lossless || !apart_is_own(s))
-		return 0;
-	return ubp_fail(
-		err, EINVAL,
-		"process %d is the caller itself, which cannot wait for itself (lossless)",
-		(int)getpid());
+			return apart_trace_self(s, err);
+	return 0;
 }
 
 static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)

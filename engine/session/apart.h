@@ -82,7 +82,4 @@ const struct spec_probe *apart_next_probe(void *ctx, unsigned *at);
 /* NULL: stacks are printed as they are. */
 const struct sink_resolver *apart_resolver(const struct ubp_session *s);
 
-/* The engine does not do this for others: -ENOTSUP. */
-int apart_refuse(const char *what, struct ubp_err *err);
-
 #endif

@@ -320,7 +320,20 @@ int apart_enable(struct ubp_session *s, size_t i, bool on, struct ubp_err *err)
 
 int apart_pid(struct ubp_session *s, enum apart_op op, pid_t pid, struct ubp_err *err)
 {
-	return (int)ask_numbers(s, op, (uint64_t[]){ (uint64_t)pid }, 1, err);
+	bool is_self = pid == getpid();
+	struct ubp_err not_told;
+	int rc = 0;
+
+	err = err ? err : &not_told;
+	ubp_err_reset(err);
+	if (is_self && op == APART_ADD_PID)
+		rc = apart_trace_self(s, err);
+	if (rc < 0)
+		return rc;
+	rc = (int)ask_numbers(s, op, (uint64_t[]){ (uint64_t)pid }, 1, err);
+	if (is_self && (op == APART_ADD_PID ? rc < 0 : op == APART_REMOVE_PID && rc == 0))
+		apart_leave_self(s);
+	return rc;
 }
 
 /* --- changes ---------------------------------------------------------------------------------- */

@@ -111,19 +111,6 @@ const char *apart_trigger_state(struct ubp_session *s, const char *event)
 	return kept;
 }
 
-/* Marks among the events tell of them. */
-int apart_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, void *ctx)
-{
-	struct apart_counts *c = &s->tracing.apart->counts;
-	int rc = apart_trigger(s, APART_TRIGGER_ON_SNAPSHOT, NULL, NULL, fn != NULL, NULL);
-
-	if (rc == 0) {
-		c->on_snapshot = fn;
-		c->on_snapshot_ctx = ctx;
-	}
-	return rc;
-}
-
 bool apart_is_tracing(const struct ubp_session *s)
 {
 	return __atomic_load_n(&s->tracing.apart->state->is_tracing, __ATOMIC_ACQUIRE);
@@ -342,6 +329,7 @@ void apart_counts_free(struct apart *a)
 	struct apart_counts *c = &a->counts;
 
 	free(c->trigger_text);
+	apart_traces_free(&c->traces);
 	forget_tally(c);
 	while (c->n_heap)
 		free((char *)c->heap[--c->n_heap].stack);

@@ -24,6 +24,9 @@ const char *apart_trigger_text(struct ubp_session *s, enum apart_trigger_text wh
 const char *apart_trigger_state(struct ubp_session *s, const char *event);
 int apart_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, void *ctx);
 bool apart_is_tracing(const struct ubp_session *s);
+/* apart_traces.c: ubp_trigger_trace(), ubp_trigger_trace_end() */
+int apart_trace_choose(struct ubp_session *s, const char *name, struct ubp_err *err);
+void apart_trace_end(struct ubp_session *s, const char *name);
 /* ubp_trigger_hist_rows() */
 int apart_trigger_rows(struct ubp_session *s, const char *event, ubp_trigger_row_fn *fn,
 		       void *ctx);

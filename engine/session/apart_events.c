@@ -282,26 +282,30 @@ static bool begin_event(struct ubp_session *s, const struct apart_event *head,
 	return is_told;
 }
 
-/* A trigger made it. */
-static bool begin_made(struct ubp_session *s, uint32_t number, struct ubp_event *event)
+/* A trigger made it. False: it is not known, or of a trace that has ended. */
+static bool begin_made(struct ubp_session *s, const struct apart_event *head,
+		       struct ubp_event *event)
 {
 	struct apart *a = s->tracing.apart;
-	struct session_maker *maker = number <= a->n_made ? a->made[number - 1] : NULL;
+	const struct apart_trace *trace = apart_trace_find(&a->counts.traces, head->trace);
+	struct session_maker *maker = head->made <= a->n_made ? a->made[head->made - 1] : NULL;
 
-	if (!maker || event->record->data_len < maker->mirror->fixed_size)
+	if (!maker || !trace || event->record->data_len < maker->mirror->fixed_size)
 		return false;
+	event->trace = trace->name;
 	event->made_by = maker;
 	event->spec = maker->mirror;
 	event->is_made = true;
 	return true;
 }
 
-static void tell_snapshots(struct ubp_session *s, uint64_t n)
+static void tell_snapshots(struct ubp_session *s, const struct apart_event *head)
 {
-	const struct apart_counts *c = &s->tracing.apart->counts;
+	const struct apart_trace *trace =
+		apart_trace_find(&s->tracing.apart->counts.traces, head->trace);
 
-	for (; n && c->on_snapshot; n--)
-		c->on_snapshot(c->on_snapshot_ctx);
+	for (uint64_t n = head->weight; n && trace && trace->on_snapshot; n--)
+		trace->on_snapshot(trace->on_snapshot_ctx);
 }
 
 static void hand_out(struct ubp_session *s, const struct apart_event *head,
@@ -317,9 +321,8 @@ static void hand_out(struct ubp_session *s, const struct apart_event *head,
 	};
 
 	if (head->made == APART_SNAPSHOT) {
-		tell_snapshots(s, head->weight);
-	} else if (record->kind != EVENT_HIT ||
-		   (head->made && begin_made(s, head->made, &event))) {
+		tell_snapshots(s, head);
+	} else if (record->kind != EVENT_HIT || (head->made && begin_made(s, head, &event))) {
 		*is_ended |= fn(ctx, &event) != 0;
 	} else if (head->made) {
 		__atomic_add_fetch(&s->tracing.apart->n_untold, 1, __ATOMIC_RELAXED);

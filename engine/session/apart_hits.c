@@ -281,16 +281,17 @@ static int begin_hits(struct ubp_session *s, struct ubp_err *err)
 	return ubp_fail(err, rc, "cannot start a thread: %s", strerror(rc));
 }
 
-/* 0: memory is short. */
-static uint64_t number_of(struct apart *a, ubp_handler_fn *handler)
+/* 0: memory is short, or the thread that runs it may come to the probe itself. */
+static uint64_t number_of(struct apart *a, ubp_handler_fn *handler, bool *ret_is_own)
 {
 	struct apart_hits *hits = &a->hits;
 	size_t at = 0;
 
 	pthread_mutex_lock(&a->probes_lock);
+	*ret_is_own = a->n_own > 0;
 	while (at < hits->n && hits->handlers[at] != handler)
 		at++;
-	if (at == hits->n && VEC_ROOM(hits->handlers, &hits->cap, hits->n) == 0)
+	if (!*ret_is_own && at == hits->n && VEC_ROOM(hits->handlers, &hits->cap, hits->n) == 0)
 		hits->handlers[hits->n++] = handler;
 	at = at < hits->n ? at + 1 : 0;
 	pthread_mutex_unlock(&a->probes_lock);
@@ -302,23 +303,19 @@ int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_
 {
 	struct apart *a = s->tracing.apart;
 	int rc = handler ? owner_check(s, err) : 0;
+	bool is_own;
 
 	*ret_number = 0;
 	if (rc < 0 || !handler)
 		return rc;
-	/* The thread that runs it may come to the probe itself. */
-	if (apart_is_own(s))
-		return ubp_fail(
-			err, EINVAL,
-			"process %d is the caller itself, which cannot wait for its own "
-			"handlers",
-			(int)getpid());
 	pthread_mutex_lock(&a->hits.line.lock);
 	rc = a->hits.runs ? 0 : begin_hits(s, err);
 	pthread_mutex_unlock(&a->hits.line.lock);
 	if (rc < 0)
 		return rc;
-	*ret_number = number_of(a, handler);
+	*ret_number = number_of(a, handler, &is_own);
+	if (is_own)
+		return apart_refuse_self("its own handlers", err);
 	return *ret_number ? 0 : ubp_fail(err, ENOMEM, "out of memory");
 }
 

@@ -27,11 +27,27 @@ struct apart_probe {
 	bool is_removed; /* no event of it is handed out any more */
 };
 
+/* A trace of ubp_trigger_trace(): apart_traces.c. */
+struct apart_trace {
+	struct apart_trace *next;
+	char *name; /* NULL: the session's own, "" */
+	uint64_t
+		number; /* by which events tell of it, and no other trace has had it; 0: the session's own */
+	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: nobody wants to know */
+	void *on_snapshot_ctx;
+};
+
+struct apart_traces {
+	struct apart_trace own;     /* the first of the list */
+	struct apart_trace *chosen; /* NULL: .own */
+	uint64_t n_made;            /* since the session began */
+	size_t n;                   /* beside .own */
+};
+
 /* What the engine has counted, and texts of triggers, as they were asked for last; the dispatching thread's. */
 struct apart_counts {
 	char *trigger_text;
-	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: nobody wants to know */
-	void *on_snapshot_ctx;
+	struct apart_traces traces;
 	struct ubp_tally *tally;
 	struct ubp_heap_row *heap; /* their stacks last as long as the session */
 	size_t n_heap, cap_heap;
@@ -66,7 +82,9 @@ struct apart {
 	size_t events_at,
 		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
 	bool is_dead;                /* atomic */
-	pthread_mutex_t probes_lock; /* of the next two; held for moments */
+	pthread_mutex_t
+		probes_lock; /* of the next three, and .hits.handlers; held for moments */
+	unsigned n_own;      /* how often the host has named itself, or is about to */
 	struct apart_probe *probes;  /* by number */
 	size_t n_probes, cap_probes;
 	struct session_maker **made; /* synthetic events, by number; the dispatching thread's */
@@ -114,14 +132,21 @@ struct apart_probe *apart_probe_place(struct apart *a, size_t number);
 void apart_probes_free(struct apart *a);
 /* apart_counts.c */
 void apart_counts_free(struct apart *a);
+/* apart_traces.c: NULL: it has ended. */
+struct apart_trace *apart_trace_find(struct apart_traces *traces, uint64_t number);
+void apart_traces_free(struct apart_traces *traces);
 
 /* The lock of @line is held, which is not connected: it is from now on, by @op. */
 int apart_connect(struct ubp_session *s, struct apart_line *line, enum apart_op op,
 		  struct ubp_err *err);
 /* No answer comes any more: the session has failed, and whoever waits for the engine is told. */
 void apart_break(struct apart *a);
-/* Is the caller among the processes that it has named? */
-bool apart_is_own(const struct ubp_session *s);
+/* The host names itself. 0; -EINVAL: somewhere it would wait for itself. */
+int apart_trace_self(struct ubp_session *s, struct ubp_err *err);
+/* It does so no more. */
+void apart_leave_self(struct ubp_session *s);
+/* @why: what it would wait for. -EINVAL. */
+int apart_refuse_self(const char *why, struct ubp_err *err);
 /* apart_hits.c: the number of @handler for the engine, which can run it from now on; 0 of NULL. */
 int apart_handler_number(struct ubp_session *s, ubp_handler_fn *handler, uint64_t *ret_number,
 			 struct ubp_err *err);

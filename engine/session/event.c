@@ -180,7 +180,7 @@ size_t ubp_event_stack(const struct ubp_event *e, uint64_t *ret_addr, size_t mos
 	return n;
 }
 
-/* A copy, and the record that it is of, in one piece. */
+/* A copy, and the record that it is of, and the name of its trace, in one piece. */
 struct copied {
 	struct ubp_event event;
 	_Alignas(struct event_record) unsigned char record[];
@@ -190,13 +190,16 @@ struct ubp_event *ubp_event_copy(const struct ubp_event *e)
 {
 	size_t size =
 		e->record->size < sizeof(*e->record) ? sizeof(*e->record) : e->record->size;
-	struct copied *copy = malloc(sizeof(*copy) + size);
+	/* That may end. */
+	size_t trace = e->trace ? strlen(e->trace) + 1 : 0;
+	struct copied *copy = malloc(sizeof(*copy) + size + trace);
 
 	if (!copy)
 		return NULL;
 	copy->event = *e;
 	memcpy(copy->record, e->record, size);
 	copy->event.record = (const struct event_record *)copy->record;
+	copy->event.trace = e->trace ? memcpy(copy->record + size, e->trace, trace) : NULL;
 	(void)maker_get(e->made_by);
 	return &copy->event;
 }

@@ -38,11 +38,18 @@ static int change_triggers(struct served *v, enum apart_trigger what, const char
 	case APART_TRIGGER_SNAPSHOT_AFTER:
 		return ubp_trigger_snapshot_after(s, number);
 	case APART_TRIGGER_ON_SNAPSHOT:
-		return serve_on_snapshot(v, number);
+		return serve_traces_on_snapshot(v, number);
 	case APART_SYNTHETIC_ADD:
 		return ubp_synthetic_add(s, text, err);
 	case APART_SYNTHETIC_CLEAR:
 		return ubp_synthetic_clear(s, err);
+	case APART_TRIGGER_PROBE:
+		return ubp_trigger_probe(s, number, text, err);
+	case APART_TRIGGER_TRACE:
+		return serve_traces_choose(v, text, number, err);
+	case APART_TRIGGER_TRACE_END:
+		serve_traces_end(v, text);
+		return 0;
 	}
 	return ubp_fail(err, EPROTO, "the engine does not know change %d of triggers",
 			(int)what);
@@ -52,7 +59,8 @@ static int change_triggers(struct served *v, enum apart_trigger what, const char
 static bool lacks(enum apart_trigger what, const char *event, const char *text)
 {
 	bool takes_event = what <= APART_TRIGGER_CLEAR;
-	bool takes_text = what == APART_TRIGGER_WRITE || what == APART_SYNTHETIC_ADD;
+	bool takes_text = what == APART_TRIGGER_WRITE || what == APART_SYNTHETIC_ADD ||
+			  what >= APART_TRIGGER_PROBE;
 
 	return (takes_event && !event) || (takes_text && !text);
 }
@@ -65,7 +73,8 @@ int64_t serve_trigger(struct served *v, struct ubp_err *err)
 
 	if (v->in.failed || lacks(what, event, text))
 		return ubp_fail(err, EINVAL, "no event, or no text");
-	if (what == APART_SYNTHETIC_ADD || what == APART_SYNTHETIC_CLEAR)
+	if (what == APART_SYNTHETIC_ADD || what == APART_SYNTHETIC_CLEAR ||
+	    what == APART_TRIGGER_TRACE_END)
 		serve_forget_made(v);
 	return change_triggers(v, what, event, text, number, err);
 }

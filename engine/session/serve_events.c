@@ -22,10 +22,10 @@
 /* At each look so many of the definitions that the host has are looked at: is the probe gone? */
 #define LOOKS 32
 
-/* Room that the largest record takes, and a snapshot's mark behind it. */
+/* Room that the largest record takes. */
 #define RECORD_MOST                                                                            \
-	(2 * sizeof(struct apart_event) + 2 * sizeof(struct event_record) + EVENT_DATA_MAX +   \
-	 8 + 8 * EVENT_STACK_MAX)
+	(sizeof(struct apart_event) + sizeof(struct event_record) + EVENT_DATA_MAX + 8 +       \
+	 8 * EVENT_STACK_MAX)
 
 /* --- definitions ----------------------------------------------------------------------------- */
 
@@ -143,38 +143,17 @@ static int on_event(void *ctx, const struct ubp_event *event)
 				    .id = event->probe,
 				    .is_stack = event->is_stack };
 
-	if (event->is_made)
+	if (event->is_made) {
 		head.made = made_number(v, event->spec);
-	else if (record->kind == EVENT_HIT && event->spec &&
-		 !add_definition(v, record->probe, event->spec))
+		head.trace = serve_traces_number(v, ubp_trigger_event_trace(event));
+	} else if (record->kind == EVENT_HIT && event->spec &&
+		   !add_definition(v, record->probe, event->spec)) {
 		head.id = -1;
+	}
 	memcpy(v->events + v->n_bytes, &head, sizeof(head));
 	memcpy(v->events + v->n_bytes + sizeof(head), record, record->size);
 	v->n_bytes += sizeof(head) + record->size;
-	v->mark = NULL;
-	return APART_EVENTS_BYTES - v->n_bytes < RECORD_MOST;
-}
-
-/* There is room for it behind each event: several at one place are one mark. */
-static void on_snapshot(void *ctx)
-{
-	struct served *v = ctx;
-	struct event_record record = { .size = sizeof(record), .kind = EVENT_LOST };
-	struct apart_event head = { .weight = 1, .id = -1, .made = APART_SNAPSHOT };
-
-	if (v->mark) {
-		v->mark->weight++;
-		return;
-	}
-	v->mark = (struct apart_event *)(v->events + v->n_bytes);
-	memcpy(v->events + v->n_bytes, &head, sizeof(head));
-	memcpy(v->events + v->n_bytes + sizeof(head), &record, sizeof(record));
-	v->n_bytes += sizeof(head) + sizeof(record);
-}
-
-int serve_on_snapshot(struct served *v, bool on)
-{
-	return ubp_trigger_on_snapshot(v->session, on ? on_snapshot : NULL, v);
+	return APART_EVENTS_BYTES - v->n_bytes < RECORD_MOST + serve_traces_begin_marks(v);
 }
 
 int64_t serve_pull(struct served *v, struct ubp_err *err)
@@ -182,7 +161,7 @@ int64_t serve_pull(struct served *v, struct ubp_err *err)
 	int64_t n;
 
 	v->n_bytes = 0;
-	v->mark = NULL;
+	(void)serve_traces_begin_marks(v);
 	__atomic_store_n(&v->state->is_rung, 0, __ATOMIC_RELEASE);
 	n = ubp_dispatch(v->session, on_event, v, err);
 	wire_put(&v->answer, v->n_bytes);
@@ -224,4 +203,5 @@ void serve_events_free(struct served *v)
 	map_free(&v->made);
 	map_free(&v->known.numbers);
 	free(v->known.list);
+	serve_traces_free(v);
 }

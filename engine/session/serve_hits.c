@@ -21,7 +21,7 @@ struct served_hits {
 		v; /* what it asks for, on the tracing thread, and what is answered; .has_ended: the handler has returned */
 	bool is_over;        /* the host is gone, or none of ours: no handler runs any more */
 	struct ubp_hit *hit; /* that is told; the tracing thread's, as what follows */
-	struct ubp_regs before; /* all handlers that run at its place */
+	struct ubp_regs before; /* all handlers that run at its stop */
 	enum ubp_verdict verdict;
 	void *room; /* for what goes to an answer */
 	size_t n_room;
@@ -71,16 +71,26 @@ static int tell_hit(struct served_hits *h, const struct ubp_hit *hit, uint64_t h
 	return link_send(h->v.socket, h->v.host, &h->v.answer, NULL);
 }
 
-/* The host has died in a handler: nothing of what the handlers at this place have changed is written. */
+/* Has a handler changed something at this stop? */
+static bool is_changed(const struct hit_change *change)
+{
+	return change && (change->is_set || is_changed(change->earlier));
+}
+
+/* The host has died in a handler: nothing of what handlers have changed at this stop is written. */
 static void take_back(struct served_hits *h, const struct ubp_hit *hit)
 {
-	struct hit_change *change = hit->change;
+	const struct arch_reg *regs = &hit->arch->reg;
+	bool is_now = is_changed(hit->change);
 
-	for (unsigned i = 0; change && i < hit->arch->reg.n; i++)
-		if (i != hit->arch->reg.pc)
-			change->regs->r[i] = h->before.r[i];
-	if (change)
-		change->is_set = change->skips = false;
+	for (struct hit_change *at = hit->change; is_now; at = at->earlier) {
+		is_now = is_changed(at->earlier);
+		/* At a return the stack pointer is as the caller will find it. */
+		for (unsigned i = 0; i < regs->n; i++)
+			if (i != regs->pc && (i != regs->sp || !at->earlier))
+				at->regs->r[i] = h->before.r[i];
+		at->is_set = at->skips = false;
+	}
 }
 
 static void give_up(struct served_hits *h)
@@ -96,7 +106,7 @@ enum ubp_verdict serve_hit(struct served_hits *h, uint64_t handler, const void *
 
 	if (h->is_over)
 		return UBP_HIT_RECORD;
-	if (hit->change && !hit->change->is_set)
+	if (hit->change && !is_changed(hit->change))
 		h->before = *hit->change->regs;
 	h->hit = hit;
 	h->verdict = UBP_HIT_RECORD;

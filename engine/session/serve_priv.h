@@ -38,6 +38,21 @@ struct served_known {
 	size_t n, cap, next; /* .next: that is looked at next */
 };
 
+/* A trace of triggers: serve_traces.c. */
+struct served_trace {
+	struct served_trace *next;
+	struct served *v;
+	char *name;               /* NULL: the session's own, "" */
+	uint64_t number;          /* the host's */
+	struct apart_event *mark; /* its snapshot, behind the last event; NULL: none */
+};
+
+struct served_traces {
+	struct served_trace *list;   /* those that the host has named */
+	struct served_trace *chosen; /* NULL: none yet */
+	size_t n;
+};
+
 struct served {
 	int socket, over, bell, host; /* .host: a pidfd; -1: none */
 	int wakes;                    /* readable when one of these tells something; .until's */
@@ -46,7 +61,7 @@ struct served {
 	struct apart_state *state;
 	unsigned char *events;
 	size_t n_bytes; /* of these */
-	struct apart_event *mark; /* the last of these is a snapshot's; NULL: an event */
+	struct served_traces traces;
 	struct wire in, answer;
 	struct served_shared *shared;
 	bool has_folder;        /* until the request is answered, or serve_give_folder() */
@@ -80,8 +95,17 @@ void serve_events_free(struct served *v);
 
 /* Synthetic events have changed: those that the host knows are none any more. */
 void serve_forget_made(struct served *v);
-/* ubp_trigger_on_snapshot(): marks among the events. */
-int serve_on_snapshot(struct served *v, bool on);
+/* serve_traces.c */
+int serve_traces_choose(struct served *v, const char *name, uint64_t number,
+			struct ubp_err *err);
+void serve_traces_end(struct served *v, const char *name);
+/* Of the one that is chosen: marks among the events. 0 or -ENOMEM. */
+int serve_traces_on_snapshot(struct served *v, bool on);
+/* Snapshots that come are behind an event that the last ones were in front of. Returns how much room their marks take at most. */
+size_t serve_traces_begin_marks(struct served *v);
+/* The host's number of the trace @name; 0: it has none. */
+uint64_t serve_traces_number(const struct served *v, const char *name);
+void serve_traces_free(struct served *v);
 /* serve_counts.c */
 int64_t serve_trigger(struct served *v, struct ubp_err *err);
 int64_t serve_trigger_text(struct served *v, struct ubp_err *err);

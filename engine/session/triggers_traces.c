@@ -9,7 +9,7 @@
 
 #include "engine/base/err.h"
 #include "engine/base/vec.h"
-#include "engine/session/apart.h"
+#include "engine/session/apart_counts.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -83,7 +83,7 @@ int ubp_trigger_probe(struct ubp_session *s, size_t number, const char *group,
 
 	ubp_err_reset(err);
 	if (s->tracing.apart)
-		return apart_refuse("traces of triggers", err);
+		return apart_trigger(s, APART_TRIGGER_PROBE, NULL, group, number, err);
 	chosen = triggers_of(s);
 	own = s->out.triggers;
 	if (!chosen)
@@ -134,7 +134,7 @@ int ubp_trigger_trace(struct ubp_session *s, const char *name, struct ubp_err *e
 
 	ubp_err_reset(err);
 	if (s->tracing.apart)
-		return apart_refuse("traces of triggers", err);
+		return apart_trace_choose(s, name, err);
 	if (!triggers_of(s))
 		return ubp_fail(err, ENOMEM, "out of memory");
 	own = s->out.triggers;
@@ -176,6 +176,8 @@ void ubp_trigger_trace_end(struct ubp_session *s, const char *name)
 	struct session_triggers *own = s->out.triggers, *trace = *name ? find(s, name) : NULL;
 	struct session_triggers **at = own ? &own->next : NULL;
 
+	if (s->tracing.apart)
+		apart_trace_end(s, name);
 	if (!trace)
 		return;
 	while (*at != trace)

@@ -3,7 +3,7 @@
 # A session whose engine is a process of its own: waits, signals, limits, memory of the host are as if there were none, host and engine may be killed
 # at any moment, and the target is unharmed. UBP_APART=here shows what of it is not so with threads of the host's.
 . "${0%/*}/lib.bash"
-export UBP_ENGINE=$UBP_BUILD/ubp-engine
+export UBP_ENGINE=${UBP_ENGINE:-$UBP_BUILD/ubp-engine}
 where=${UBP_APART:-apart}
 
 # host CASE FIXTURE [ARG...]: begins to trace it. engine: the pid of who traces.
@@ -103,7 +103,8 @@ if [ "$where" = apart ] && (export WHY=; need_hold) > /dev/null; then
 	# The host is killed while the engine waits for a file that nobody gives it: the engine ends all the same.
 	start hello
 	hold
-	"$TOOLS/apart_host" apart plain "$PID" "p:$PWD/prog:greet" > out.txt 2> err.txt &
+	# In a sanitized build: who looks for lost memory would wait for all threads, one of which waits for the file.
+	ASAN_OPTIONS=detect_leaks=0 "$TOOLS/apart_host" apart plain "$PID" "p:$PWD/prog:greet" > out.txt 2> err.txt &
 	UBP_PID=$!
 	read -r -t "$TIMEOUT" engine <&"$held" || fail "nobody opens the file"
 	[ "$(cat "/proc/$engine/comm")" = ubp-engine ] || fail "it is not the engine that opens the file"
@@ -151,7 +152,7 @@ counts() {
 	wait "$UBP_PID" || fail "$case: the host ended with $?"
 	UBP_PID=
 }
-[ "$where" = here ] || for case in triggers settled marks later names tally heap record folder; do
+[ "$where" = here ] || for case in triggers settled marks later traces names tally heap record folder; do
 	for traces in here apart; do
 		rm -rf rec elsewhere
 		# shellcheck disable=SC2086 # words
@@ -173,6 +174,11 @@ counts() {
 	settled) grep -q 'hitcount: *40$' apart.settled || fail "a settled histogram" ;;
 	marks) grep -v '^snapshot if' apart.marks | cmp -s - <(echo 'on snapshot: 0'; printf 'snapshot of %d\n' 100 250; echo 'events 300') || fail "snapshots" ;;
 	later) grep -qx 'events 300' apart.later || fail "what comes behind a snapshot" ;;
+	traces)
+		[ "$(grep -c '^made seen in two times' apart.traces)" = 300 ] && grep -qx "copy of one in 'two'" apart.traces || fail "synthetic events of a trace"
+		grep '^snapshot of' apart.traces | cmp -s - <(printf "snapshot of '%s'\n" one two '' two) || fail "snapshots of traces: $(grep '^snapshot of' apart.traces)"
+		grep -qx "trace 'one' on 0" apart.traces && grep -qx "trace 'two' on 1" apart.traces || fail "what a trace switches off"
+		;;
 	names)
 		grep -qx 'named 301' apart.names || fail "names of stacks"
 		grep -qx 'stacks of triggers 1' apart.names || fail "an event that is there for its stack"

@@ -3,7 +3,7 @@
 # Handlers of a session whose engine is a process of its own run in the host: what they do is what handlers on a tracing thread do; whoever is killed
 # while one runs, the target goes on as if there had been no probe; and who waits for one does not keep it waiting.
 . "${0%/*}/lib.bash"
-export UBP_ENGINE=$UBP_BUILD/ubp-engine
+export UBP_ENGINE=${UBP_ENGINE:-$UBP_BUILD/ubp-engine}
 
 words=$(seq 300)
 # shellcheck disable=SC2086 # words
@@ -59,6 +59,18 @@ for case in stands forks; do
 	[ -z "$child" ] || kill -9 "$child"
 done
 
+# The host is killed in a function whose first handler has changed its argument, and whose return has one, too: the first stays, the result is the function's own.
+have objdump
+read -r first behind < <(objdump -d --no-show-raw-insn "$FIXTURES/hello" | awk '/<greet>:/ { first = $1 } called { print first, $1; exit } first && /call|\tbl\t/ { called = 1 }')
+inside=$((16#${behind%:} - 16#$first))
+for where in here apart; do
+	host $where "between+$inside"
+	go; hear stands
+	host_killed
+	finish
+	[ "$LAST" = $((sum - 1)) ] || fail "between, $where: the target says $LAST"
+done
+
 # The engine is killed while a handler runs: the target goes on, what the handler asks for fails with a text, and so does the session.
 host apart stands
 go; hear stands
@@ -87,6 +99,23 @@ finish
 # The first was left out: 1000 for 1.
 [ "$LAST" = $((sum + 999)) ] || fail "the target says $LAST"
 host_done
+
+# A host that names itself, while the session runs too, is not to wait for itself: neither by .lossless nor for a handler of its own.
+host apart self
+while hear '*' && [ "$line" != told ]; do
+	echo "$line"
+done > self.txt
+go; finish; host_done
+cat > self.want << 'EOF'
+add: 0
+again: -17 process N is traced already
+handler: -22 process N is the caller itself, which cannot wait for its own handlers
+remove: 0
+handler: 0
+add: -22 process N is the caller itself, which cannot wait for its own handlers
+lossless: -22 process N is the caller itself, which cannot wait for itself (lossless)
+EOF
+sed -E 's/process [0-9]+/process N/' self.txt | cmp -s - self.want || fail "a host that names itself: $(cat self.txt)"
 
 # Handlers of probes that threads add while the session runs, and those that somebody waits for: the same as on a tracing thread.
 for case in later stops removes; do

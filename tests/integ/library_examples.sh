@@ -37,5 +37,7 @@ run ./example PID 9 "p:$FIXTURES/hello:greet"
 for command in "python3 $UBP_SRC/docs/example.py $$ p:nowhere:x" "./example $$ 1 p:nowhere:x"; do
 	! $command > out.txt 2> why.txt || fail "$command is well"
 	[ "$(wc -l < why.txt)" = 1 ] && grep -q nowhere why.txt || fail "$command: $(cat why.txt)"
+	# An engine in a process of its own is not gone as soon as its host is.
+	eventually is_let_go $$
 done
 exit 0

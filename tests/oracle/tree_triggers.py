@@ -25,7 +25,7 @@ TRUNC = os.O_WRONLY | os.O_TRUNC
 
 G = TOKEN
 A, B = f"events/{G}/a", f"events/{G}/b"
-# (file, text), ("run",), ("trunc", file), ("delete", text). Behind each step all files are compared.
+# (file, text), ("top", file, text), ("run",), ("trunc", file), ("delete", text). Behind each step all files are compared.
 STEPS = [
     (A + "/trigger", "traceoff:1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"),
     (A + "/enable", "1"), ("run",), (A + "/trigger", "traceoff"), ("run",), ("run",), ("tracing_on", "1"), ("run",),
@@ -39,9 +39,13 @@ STEPS = [
     (A + "/trigger", "traceoff:"), (A + "/trigger", "enable_event"), (A + "/trigger", f"enable_event:{G}:nobody"), (A + "/trigger", f"enable_event:{G}"),
     (A + "/trigger", "!traceoff"), (A + "/trigger", "!nonsense"), (A + "/trigger", "traceoff:2 if n == 1 && n > 0\n"), (A + "/trigger", "traceoff"), ("trunc", A + "/trigger"),
     (A + "/filter", "n == 2"), (A + "/enable", "1"), ("run",), ("tracing_on", "1"), ("run",), (A + "/trigger", "!traceoff"), ("run",), (A + "/enable", "0"),
-    (A + "/trigger", "traceon"), ("tracing_on", "0"), ("run",), (A + "/trigger", "!traceon"), ("delete", f"-:{G}/a"),
+    (A + "/trigger", "traceon"), ("tracing_on", "0"), ("run",), (A + "/trigger", "!traceon"), ("tracing_on", "1"),
+    # A hit is counted once, in however many instances.
+    ("top", A + "/enable", "1"), ("run",), (A + "/enable", "1"), ("run",), ("top", A + "/filter", "n == 1"), ("run",), ("top", A + "/enable", "0"), ("run",), ("top", A + "/enable", "1"),
+    (A + "/enable", "0"), ("run",), ("top", A + "/enable", "0"), ("run",), ("delete", f"-:{G}/a"),
 ]
-LOOKED_AT = [A + "/trigger", B + "/trigger", A + "/enable", B + "/enable", f"events/{G}/enable", "tracing_on", "set_event", "trace"]
+PROFILE = "../../uprobe_profile"
+LOOKED_AT = [A + "/trigger", B + "/trigger", A + "/enable", B + "/enable", f"events/{G}/enable", "tracing_on", "set_event", "trace", PROFILE]
 LINE = re.compile(r"^ *(\S+)-\d+ +\[\d{3}\] \S+ +\d+\.\d+: (.*)$", re.M)
 
 
@@ -64,6 +68,8 @@ class Tree:
     def read(self, name):
         with open(f"{self.own}/{name}", encoding="utf-8", errors="surrogateescape") as f:
             text = f.read()
+        if name == PROFILE:
+            return [line.split()[1:] for line in text.splitlines() if self.target in line]
         if name == "trace":
             return "\n".join(f"{m[0]}: {m[1]}" for m in LINE.findall(text)).replace(self.target, "~")
         # Which commands there are is a matter of the kernel's configuration.
@@ -77,6 +83,8 @@ class Tree:
             return self.write(f"{self.own}/{step[1]}", "", TRUNC)
         if step[0] == "delete":
             return self.write(self.top + "/uprobe_events", step[1] + "\n", APPEND)
+        if step[0] == "top":
+            return self.write(f"{self.top}/{step[1]}", step[2])
         return self.write(f"{self.own}/{step[0]}", step[1])
 
     def define(self, offsets):
@@ -85,8 +93,27 @@ class Tree:
             self.write(self.top + "/uprobe_events", f"p:{G}/{name} {self.target}:{offset:#x} n=%si:s32\n", APPEND)
 
 
+    def is_held_by(self, name):
+        """What removing the instance says while one of its files is open."""
+        fd = os.open(f"{self.own}/{name}", os.O_RDONLY | os.O_NONBLOCK)
+        try:
+            os.rmdir(self.own)
+        except OSError as e:
+            return errno.errorcode[e.errno]
+        finally:
+            os.close(fd)
+        os.mkdir(self.own)
+        return "removed"
+
+
+def compare_held(kernel, ours):
+    names = [os.path.relpath(f"{where}/{name}", ours.own) for where, _, names in os.walk(ours.own) for name in names]
+    return [f"removing while {name} is open: kernel {answers[0]}, ubp-fs {answers[1]}" for name in sorted(names) if os.path.exists(f"{kernel.own}/{name}")
+            and not re.search(r"cpu[1-9]|/b/", name) for answers in [[t.is_held_by(name) for t in (kernel, ours)]] if answers[0] != answers[1]]
+
+
 def compare(kernel, ours):
-    found = []
+    found = compare_held(kernel, ours)
     for i, step in enumerate(STEPS):
         for what, texts in [("answers", [t.do(step) for t in (kernel, ours)])] + [(f, [t.read(f) for t in (kernel, ours)]) for f in LOOKED_AT if os.path.exists(f"{ours.own}/{f}")]:
             if texts[0] != texts[1]:

@@ -10,6 +10,7 @@
  *	settled   a histogram that is counted where the hits are
  *	marks     snapshots, told between the events that are in them and those that are not
  *	later     a snapshot, and what comes behind it
+ *	traces    triggers, snapshots and synthetic events of several traces
  *	names     events whose stacks have names
  *	tally     counts in place of events
  *	heap      blocks, by stacks
@@ -79,6 +80,19 @@ static void begin(const char *where, pid_t pid, bool with_stacks)
 
 /* --- events ------------------------------------------------------------------------ */
 
+static struct ubp_event *of_trace; /* the first that happened in a trace with a name */
+
+static const char *in_trace(const struct ubp_event *event)
+{
+	static char text[32];
+	const char *name = ubp_trigger_event_trace(event);
+
+	if (!of_trace && name[0])
+		of_trace = ubp_event_copy(event);
+	snprintf(text, sizeof(text), name[0] ? " in %s" : "%s", name);
+	return text;
+}
+
 static int take(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
@@ -92,7 +106,7 @@ static int take(void *ctx, const struct ubp_event *event)
 	}
 	if (ubp_event_probe(event) != UBP_EVENT_SYNTHETIC)
 		return 0;
-	printf("made %s", ubp_event_name(event));
+	printf("made %s%s", ubp_event_name(event), in_trace(event));
 	for (size_t i = 0; i < ubp_event_n_args(event); i++)
 		printf(" %s=%s", ubp_event_arg_name(event, i), ubp_event_arg_text(event, i));
 	printf("\n");
@@ -274,6 +288,103 @@ static void later(const char *program, const char *arg2)
 	run();
 }
 
+/* --- several traces -------------------------------------------------------------------- */
+
+static const char *const traces_of[] = { "", "one", "two" };
+
+static void on_snapshot_of(void *ctx)
+{
+	printf("snapshot of '%s'\n", (const char *)ctx);
+}
+
+static void choose(const char *trace)
+{
+	must(trace, ubp_trigger_trace(s, trace, &err));
+}
+
+/* Probe 0 stays where all are; each other one goes to a trace. */
+static void define_traces(const char *program, const char *arg2)
+{
+	char text[512];
+	const char *texts[] = { text };
+	size_t number = 0;
+
+	for (int i = 0; i < 3; i++) {
+		snprintf(text, sizeof(text), "p:hit%d %s:greet times=%s:u32", i, program, arg2);
+		if (i)
+			must("hit", ubp_probes_add(s, texts, 1, NULL, &number, NULL, &err));
+		else
+			must("hit", ubp_add(s, text, NULL, &err));
+		if (!i)
+			start();
+	}
+	told("synthetic", ubp_synthetic_add(s, "seen u32 times", &err));
+	for (size_t i = 0; i < 3; i++) {
+		choose(traces_of[i]);
+		if (i)
+			told("probe", ubp_trigger_probe(s, i, traces_of[i], &err));
+		printf("on snapshot: %d\n",
+		       ubp_trigger_on_snapshot(s, on_snapshot_of, (void *)traces_of[i]));
+		told("made", ubp_trigger_record(s, "synthetic:seen", i != 1, &err));
+	}
+	told("no probe", ubp_trigger_probe(s, 77, "one", &err));
+}
+
+static void write_traces(void)
+{
+	write_trigger("two:hit2", "hist:keys=times.buckets=100:sort=times");
+	write_trigger("two:hit2", "snapshot if times == 20 || times == 200");
+	write_trigger("one:hit1", "hist:keys=common_pid:ts=times");
+	choose("one");
+	write_trigger("two:hit2", "hist:keys=times");
+	told("own", ubp_trigger_record(s, "one:hit1", true, &err));
+	write_trigger("one:hit1", "hist:keys=times.buckets=150:t=times:sort=times:onmatch(one."
+				  "hit1).trace(seen,$t)");
+	write_trigger("one:hit1", "traceoff if times == 250");
+	write_trigger("one:hit1", "snapshot if times == 20");
+	choose("");
+	write_trigger("hit0", "snapshot if times == 100");
+}
+
+static void tell_traces(void)
+{
+	static const char *const events[] = { "hit0", "one:hit1", "two:hit2" };
+
+	for (size_t i = 0; i < 3; i++) {
+		choose(traces_of[i]);
+		printf("trace '%s' on %d\n", traces_of[i], ubp_trigger_is_tracing(s));
+		for (size_t k = 0; k < 3; k++) {
+			size_t len = 0;
+			const char *text = ubp_trigger_list(s, events[k], &len);
+
+			tell(events[k], text, text ? len : 0);
+			text = ubp_trigger_hist(s, events[k], &len);
+			tell("hist", text, text ? len : 0);
+		}
+	}
+}
+
+static void traces(const char *program, const char *arg2)
+{
+	define_traces(program, arg2);
+	write_traces();
+	ready();
+	run();
+	tell_traces();
+	ubp_trigger_trace_end(s, "one");
+	ubp_trigger_trace_end(s, "two");
+	ubp_trigger_trace_end(s, "none");
+	/* A copy has its name for good. */
+	printf("copy of one in '%s'\n", of_trace ? ubp_trigger_event_trace(of_trace) : "none");
+	ubp_event_free(of_trace);
+	printf("list: %s\n", ubp_trigger_list(s, "hit0", NULL));
+	/* It begins anew. */
+	choose("one");
+	printf("on %d state %d\n", ubp_trigger_is_tracing(s),
+	       ubp_trigger_state(s, "one:hit1") == NULL);
+	ubp_trigger_trace_end(s, "one");
+}
+
 /* --- all triggers -------------------------------------------------------------------- */
 
 static void triggers(const char *program, const char *arg1, const char *arg2)
@@ -419,6 +530,8 @@ int main(int argc, char **argv)
 		marks(argv[4], argv[6]);
 	else if (strcmp(what, "later") == 0)
 		later(argv[4], argv[6]);
+	else if (strcmp(what, "traces") == 0)
+		traces(argv[4], argv[6]);
 	else if (strcmp(what, "names") == 0)
 		names(argv[4], argv[6]);
 	else if (strcmp(what, "tally") == 0)

@@ -6,10 +6,12 @@
  * apart_handlers.sh. It says "ready" when it traces, and then what happens, a line each. With "here" handlers run on a thread that traces.
  *
  *	stands   the first handler leaves the function out and changes a register, says "stands", and waits for a line; then it tries to read and to write, and returns
+ *	between+N  the same at the instruction N bytes behind the function's first, where the first has changed its argument and one at the return has not run yet
  *	forks    the same, and a child that has all that the host has lives on; it is told
  *	later    the session begins without a probe; threads add probes with handlers of their own, and remove them in the end
  *	stops    while the first handler runs another thread stops the session: it waits. What the handler calls meanwhile is answered
  *	removes  the same of a thread that removes the probe
+ *	self     the host itself is to be traced, too, where nothing of it is waited for
  */
 
 #include <errno.h>
@@ -95,6 +97,37 @@ static enum ubp_verdict stand(void *cookie, struct ubp_hit *hit)
 	return UBP_HIT_DROP;
 }
 
+/* --- between ------------------------------------------------------------------------------------ */
+
+static enum ubp_verdict shorten(void *cookie, struct ubp_hit *hit)
+{
+	struct ubp_err err;
+	uint64_t name = 0;
+
+	(void)cookie;
+	must(ubp_hit_arg(hit, 0, &name), &err);
+	must(ubp_hit_set_arg(hit, 0, name + 1, &err), &err);
+	return UBP_HIT_DROP;
+}
+
+static enum ubp_verdict stand_inside(void *cookie, struct ubp_hit *hit)
+{
+	(void)cookie;
+	(void)hit;
+	say("stands");
+	await_line();
+	return UBP_HIT_DROP;
+}
+
+static enum ubp_verdict give_result(void *cookie, struct ubp_hit *hit)
+{
+	struct ubp_err err;
+
+	(void)cookie;
+	must(ubp_hit_set_result(hit, 1000, &err), &err);
+	return UBP_HIT_DROP;
+}
+
 /* --- later -------------------------------------------------------------------------------------- */
 
 struct adder {
@@ -118,7 +151,9 @@ static enum ubp_verdict add_up(void *cookie, struct ubp_hit *hit)
 	return UBP_HIT_DROP;
 }
 
-static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
+/* @kind: 'p' or 'r'; @behind the function's name: "", or "+N". */
+static size_t add_at(char kind, const char *event, const char *behind, ubp_handler_fn *handler,
+		     void *cookie)
 {
 	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
 	char definition[sizeof(place) + 32];
@@ -126,12 +161,18 @@ static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
 	struct ubp_err err;
 	size_t number = 0;
 
-	(void)snprintf(definition, sizeof(definition), "p:%s %s", event, place);
+	(void)snprintf(definition, sizeof(definition), "%c:%s %s%s", kind, event, place,
+		       behind);
 	opt.handler = handler;
 	opt.may_change = true;
 	opt.cookie = cookie;
 	must(ubp_probes_add(session, &text, 1, &opt, &number, NULL, &err), &err);
 	return number;
+}
+
+static size_t add(const char *event, ubp_handler_fn *handler, void *cookie)
+{
+	return add_at('p', event, "", handler, cookie);
 }
 
 static void *add_one(void *arg)
@@ -255,15 +296,55 @@ static void wait_beside(void)
 	pthread_join(id, NULL);
 }
 
+/* --- self ------------------------------------------------------------------------------------------- */
+
+static enum ubp_verdict look(void *cookie, struct ubp_hit *hit)
+{
+	(void)cookie;
+	(void)hit;
+	return UBP_HIT_DROP;
+}
+
+static void told(const char *call, int rc, const struct ubp_err *err)
+{
+	printf("%s: %d%s%s\n", call, rc, rc < 0 ? " " : "", rc < 0 ? err->text : "");
+	fflush(stdout);
+}
+
+static int try_handler(const char *event, struct ubp_err *err)
+{
+	struct ubp_probe_options opt = UBP_PROBE_OPTIONS_INIT;
+	char definition[sizeof(place) + 32];
+	const char *text = definition;
+
+	(void)snprintf(definition, sizeof(definition), "p:%s %s", event, place);
+	opt.handler = look;
+	return ubp_probes_add(session, &text, 1, &opt, NULL, NULL, err);
+}
+
+static void trace_self(void)
+{
+	struct ubp_err err;
+	pid_t self = getpid();
+
+	told("add", ubp_add_pid(session, self, &err), &err);
+	told("again", ubp_add_pid(session, self, &err), &err);
+	told("handler", try_handler("first", &err), &err);
+	told("remove", ubp_remove_pid(session, self, &err), &err);
+	told("handler", try_handler("second", &err), &err);
+	told("add", ubp_add_pid(session, self, &err), &err);
+}
+
 /* --- the session -------------------------------------------------------------------------------------- */
 
-static void begin(int is_apart, pid_t pid)
+static void begin(int is_apart, pid_t pid, bool is_lossless)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 	struct ubp_err err;
 
 	opt.pids = &pid;
 	opt.n_pids = 1;
+	opt.lossless = is_lossless;
 	opt.engine.apart = is_apart ? UBP_APART_YES : UBP_APART_NO;
 	must(ubp_session_new(&opt, &session, &err), &err);
 	must(ubp_start(session, &err), &err);
@@ -308,11 +389,23 @@ int main(int argc, char **argv)
 	alarm(60);
 	what = argv[2];
 	(void)snprintf(place, sizeof(place), "%s:greet", argv[4]);
-	begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]));
+	begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]), false);
 	if (strcmp(what, "later") == 0) {
 		later();
 	} else if (strcmp(what, "stops") == 0 || strcmp(what, "removes") == 0) {
 		wait_beside();
+	} else if (strncmp(what, "between", 7) == 0) {
+		(void)add("first", shorten, NULL);
+		(void)add_at('p', "inside", what + 7, stand_inside, NULL);
+		(void)add_at('r', "last", "", give_result, NULL);
+		say("ready");
+	} else if (strcmp(what, "self") == 0) {
+		say("ready");
+		trace_self();
+		ubp_session_free(session);
+		begin(strcmp(argv[1], "apart") == 0, atoi(argv[3]), true);
+		told("lossless", ubp_add_pid(session, getpid(), &err), &err);
+		say("told");
 	} else {
 		(void)add("stood", stand, (void *)"x");
 		say("ready");
