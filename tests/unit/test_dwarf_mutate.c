@@ -73,7 +73,9 @@ static uint8_t bad_byte(uint64_t random)
 static void damage(const char *name, unsigned rounds)
 {
 	const char *slower = getenv("UBP_SLOWER");
-	unsigned every = slower ? (unsigned)strtoul(slower, NULL, 10) : getenv("UBP_ALL") ? 1 : 4;
+	unsigned every = slower              ? (unsigned)strtoul(slower, NULL, 10)
+			 : getenv("UBP_ALL") ? 1
+					     : 4;
 	struct patient p = patient_admit(fixture_path("source"));
 	struct section section = find_section(&p, name);
 	uint64_t seed = 88172645463325252u + section.len;
