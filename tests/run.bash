@@ -3,7 +3,7 @@
 # run.bash TEST... [--beside TEST...]... [--then TEST...]...
 # Run tests, one after the other, each in an empty folder of its own; those behind --beside at the
 # same time as those before it, those behind --then when all before them have ended. Whoever has run its own
-# tests helps those beside with their last ones, so that no processor waits. A test
+# tests helps with the last ones of those beside, so that no processor waits. A test
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
 # Each line tells how many of all tests have ended, and after which time; a terminal shows what runs.
 # What a test prints is shown when it fails. It is then run once more, by itself, when all others have ended: one
@@ -83,17 +83,17 @@ lane() {
 		one_test "$test" "$dir"
 	done
 }
-# help_others DIR TEST...: the same, from the last one on.
+# help_others DIR: the same with those of all lanes beside, from the last one on.
 help_others() {
 	local dir=$1 test last=()
-	shift
-	for test; do last=("$test" "${last[@]}"); done
+	while read -r test; do last=("$test" "${last[@]}"); done < "$tmp/others"
 	lane "$dir" "${last[@]}"
 }
 # The tests that were read so far: behind all others, or while the next are run. Job control lets
 # them have SIGINT, which is ignored by what is simply started with "&".
-tests=() others=() n=0
+tests=() n=0
 mkdir "$tmp/begun"
+: > "$tmp/others"
 # Who traces every process of a fixture must not meet those of another test: the ones beside have copies.
 own=
 own_fixtures() {
@@ -107,9 +107,13 @@ begin() {
 	mkdir "$tmp/$n"
 	if [ "$1" = beside ]; then
 		own_fixtures
-		others+=("${tests[@]}")
+		printf '%s\n' "${tests[@]}" >> "$tmp/others"
 		set -m
-		FIXTURES=${own:-} lane "$tmp/$n" "${tests[@]}" &
+		{
+			export FIXTURES=${own:-}
+			lane "$tmp/$n" "${tests[@]}"
+			help_others "$tmp/$n"
+		} &
 		lanes+=($!)
 		set +m
 	else
@@ -120,9 +124,10 @@ begin() {
 end_all() {
 	begin here
 	mkdir -p "$tmp/help$n"
-	help_others "$tmp/help$n" "${others[@]}"
+	help_others "$tmp/help$n"
 	wait
-	lanes=() others=()
+	: > "$tmp/others"
+	lanes=()
 }
 for word; do
 	case $word in

@@ -4,7 +4,7 @@
 # those that are seen have ended before they are seized. Also where an earlier uprobe was killed.
 . "${0%/*}/lib.bash"
 
-for ((round = 0; round < $(scaled 8); round++)); do
+for ((round = 0; round < $(often 8); round++)); do
 	start brief_threads
 	for last in '' x; do
 		trace --mode trap -p "$PID" -e "p:k/p $FIXTURES/brief_threads:probed"

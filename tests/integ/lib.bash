@@ -28,6 +28,8 @@ slow() { [ "${UBP_SLOWER:-1}" != 1 ]; }
 long() { [ -n "${UBP_ALL:-}" ]; }
 # often N: how often something is done again that can go wrong at any moment: N times in the long form, else half as often.
 often() { long && scaled "$1" || scaled $((($1 + 1) / 2)); }
+# How ubp is built for one test: in two thirds of the time. Warnings that gcc makes of how values flow are wrong more often then.
+QUICK='-O1 -g1 -Wno-maybe-uninitialized -Wno-format-truncation -Wno-array-bounds -Wno-stringop-overflow'
 
 fail() {
 	[ ! -s out.txt ] || { echo "--- out.txt"; head -n 20 out.txt; }

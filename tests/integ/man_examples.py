@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: LGPL-2.1-or-later
 # Copyright the ubp authors
-"""Every example of the manuals, of the tutorial and the cookbook, of --help and of the README's session does what it says: each runs in a
+"""Every example of the manuals, of the tutorial, the thirty tasks and the cookbook, of --help and of the README's session does what it says: each runs in a
 shell, as it is printed, on programs that are at work (./app, bash, python3, PostgreSQL, ...). It ends as
 documented, prints events (or what else it is for), and each line that a manual shows below it.
 
@@ -273,7 +273,7 @@ def run(example, shown, world):
 
 
 def main():
-    pages = [*from_markdown(f"{SRC}/docs/tutorial.md"), *from_markdown(f"{SRC}/docs/cookbook.md")]
+    pages = [example for page in ("tutorial", "tasks", "cookbook") for example in from_markdown(f"{SRC}/docs/{page}.md")]
     # Of these alone: what a newcomer tries (tests/machine/first_hour.sh).
     examples = pages if "UBP_PAGES" in os.environ else \
         [*from_manual(f"{SRC}/docs/man/uprobe.1"), *from_manual(f"{SRC}/docs/man/usdt.1"), *from_readme(), *pages,

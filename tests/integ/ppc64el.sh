@@ -65,7 +65,7 @@ command -v ${CROSS}gcc > /dev/null || skip "checked but for slots: needs ${CROSS
 B=$UBP_BUILD-ppc64el
 B=$(realpath -m --relative-to="$UBP_SRC" "$B")
 T=$B/tests/unit/test_ppc64el_exec
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory CROSS=$CROSS ROOT="$ROOT" B="$B" "$T" \
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory CROSS=$CROSS ROOT="$ROOT" B="$B" CFLAGS="$QUICK" "$T" \
 	> build.txt 2>&1 || fail "it does not build: $(tail -n 20 build.txt)"
 timeout 300 "$qemu" -cpu power10 -L "$ROOT" "$UBP_SRC/$T" > out.txt 2>&1 || fail "slots: $(grep -v ' OK ' out.txt)"
 tail -n 2 out.txt

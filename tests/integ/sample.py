@@ -70,7 +70,7 @@ def attach(what, args, threads, calls, ways):
             os.close(ready)
             # With its jumps, and nobody traces it.
             end = time.monotonic() + LIMIT / 4
-            while "--stay" not in args and TEXT != "$stack4" and is_traced(target.pid):
+            while "--stay" not in args and "UBP_STAY" not in os.environ and TEXT != "$stack4" and is_traced(target.pid):
                 if time.monotonic() > end:
                     tracer.send_signal(signal.SIGINT)
                     target.kill()

@@ -7,6 +7,7 @@
 need_root
 have trace-cmd
 [ -d /sys/kernel/tracing ] || skip 'there is no /sys/kernel/tracing to bind over'
+grep -q ' tracefs ' /proc/mounts || skip 'no tracefs is mounted, by which trace-cmd finds its tree'
 unshare -m true || skip 'no mount namespace can be made'
 
 cp "$FIXTURES/hello" target

@@ -36,9 +36,13 @@ done
 chmod u+s "$F"
 NAME=mine start "$F"
 NAME=suid start "$START_AS_USER" "$F"
+text_of "$PID_mine" "$F" clean
+# Whose it becomes by its exec is known behind that: at once by the kernel's connector; in another pid namespace, which has none, within a second.
+is_probed() { text_of "$1" "$F" now; ! cmp -s clean now; }
 if grep -q '^Uid:.*65534.0.0.0$' "/proc/$PID_suid/status"; then
 	trace --lossless --user root "p:$F:greet"
 	NAME=suid_late start "$START_AS_USER" "$F"
+	eventually is_probed "$PID_suid_late"
 	work mine suid suid_late
 	only mine suid suid_late
 	trace --lossless --user nobody "p:$F:greet"

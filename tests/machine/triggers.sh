@@ -10,7 +10,9 @@
 
 if [ "${MACHINES:-short}" = short ]; then seed=${SEED:-1} count=${COUNT:-100}; else seed=${SEED:-$(date +%s)} count=${COUNT:-2000}; fi
 kernel_of() { ls "$cache"/k/6.12/boot/vmlinuz-* 2> /dev/null | tail -n 1; }
-if [ "$(uname -m)" = x86_64 ] && [ "$(id -u)" = 0 ] && ! { [ -n "$(kernel_of)" ] && command -v qemu-system-x86_64 > /dev/null; }; then
+# `make check` asks for rows that are always the same, and only where the kernel is there. The other forms fetch it.
+[ "${MACHINES:-short}" = short ] && [ -z "${UBP_ALL:-}${SEED:-}" ] && may_fetch='' || may_fetch=yes
+if [ -n "$may_fetch" ] && [ "$(uname -m)" = x86_64 ] && [ "$(id -u)" = 0 ] && ! { [ -n "$(kernel_of)" ] && command -v qemu-system-x86_64 > /dev/null; }; then
 	env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS timeout 600 make -C "$top" --no-print-directory triggers-kernel > log 2>&1 || cat log
 fi
 kernel=$(kernel_of)

@@ -23,7 +23,7 @@ with open(FIXTURE, encoding="utf-8") as source:
     PLUS = {m[0]: int(m[1]) for m in re.findall(r"^\tX\((\w+), (\d+)\)", source.read(), re.M)}
 SITES = [name for name in PLUS if name.startswith("site")]
 NAMES = [name for name in PLUS if name not in SITES]
-USDT = os.path.join(os.path.dirname(oracle.UPROBE), "usdt")
+USDT = os.environ["USDT"]
 KINDS = {"p": "entries", "r": "returns", "s": "static probes"}
 
 

@@ -8,6 +8,7 @@ Each side has a copy of a fixture of its own, so that both never probe one place
 others is enabled. On the kernel's side uprobe_events is never truncated, no event with several probes is deleted while it is
 enabled, and what a killed run has left is deleted. TREE_SEED and TREE_N choose the run: `make check-tree` makes a long one."""
 
+import contextlib
 import difflib
 import errno
 import os
@@ -252,6 +253,9 @@ def clean(kernel_top):
         left = re.findall(r"^[pr]:((\S+)/\S*) .*?ubpt(\d+)", f.read(), re.M)
     for event, _, pid in dict.fromkeys(left):
         if int(pid) == os.getpid() or not os.path.exists(f"/proc/{pid}"):
+            # A run that was killed has left it enabled, perhaps.
+            with contextlib.suppress(FileNotFoundError), open(f"{kernel_top}/events/{event}/enable", "w", encoding="ascii") as enable:
+                enable.write("0")
             fd = os.open(kernel_top + "/uprobe_events", APPEND)
             try:
                 os.write(fd, f"-:{event}\n".encode())

@@ -140,7 +140,8 @@ def main():
         oracle.skip("the events' argument is a register of x86-64")
     if not os.access(oracle.TRACEFS + "/uprobe_events", os.W_OK):
         oracle.skip("no uprobe_events that can be written")
-    base = tempfile.mkdtemp(prefix=TOKEN, dir=os.getcwd())
+    # Behind the number comes no digit: clean() of tree.py reads it.
+    base = tempfile.mkdtemp(prefix=TOKEN + "_", dir=os.getcwd())
     for side in "ku":
         os.mkdir(f"{base}/{side}")
         shutil.copy(oracle.fixture("hello"), f"{base}/{side}/hello")

@@ -85,7 +85,7 @@ def random_moments(table, options, variant, mode):
     row, s = storm(options, variant, mode, "")
     if s:
         many = 160 if mode in ("auto", "stay") else 40
-        s.run(options.rounds or (many if options.full else 6), set_again(variant))
+        s.run(options.rounds or (many if options.full else 4), set_again(variant))
     table.add(row)
 
 
@@ -93,10 +93,10 @@ def single_calls(table, options, mode, variant="plain"):
     """Before the k-th call: each in attach and detach, some in hits, where processes are let go of, too. Short: a sample."""
     row, s = storm(options, variant, mode, " by call")
     attach, _, detach, _ = s.count_steps()
-    step = 1 if options.full else max(1, attach // 6)
+    step = 1 if options.full else max(1, attach // 4)
     s.run_steps(KillAt.ATTACH, range(1, attach + 1, step))
     s.run_steps(KillAt.HIT, range(1, 60, 1 if options.full else 19))
-    step = 1 if options.full else max(1, detach // 6)
+    step = 1 if options.full else max(1, detach // 4)
     s.run_steps(KillAt.DETACH, range(1, detach + 1, step))
     s.over()
     row.note = row.note or f"{attach} calls in attach, {detach} in detach"
