@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/nearest.h"
 #include "engine/dwarf/die.h"
 #include "engine/dwarf/unlimited.h"
 #include "engine/dwarf/values.h"
@@ -70,6 +71,7 @@ struct member_list {
 	char text[256];
 	size_t len;
 	unsigned n;
+	struct nearest *near; /* NULL: no name is looked for */
 };
 
 static void list_member(void *ctx, const char *name)
@@ -78,6 +80,8 @@ static void list_member(void *ctx, const char *name)
 	size_t room = sizeof(l->text) - l->len;
 	int n;
 
+	if (l->near)
+		nearest_offer(l->near, name);
 	if (l->n++ >= 16)
 		return;
 	n = snprintf(l->text + l->len, room, "%s%s", l->n > 1 ? ", " : "",
@@ -88,23 +92,27 @@ static void list_member(void *ctx, const char *name)
 		l->text[l->len] = '\0';
 }
 
-static void members_of(struct walk *w, struct member_list *list)
+static void members_of(struct walk *w, struct nearest *near, struct member_list *list)
 {
-	*list = (struct member_list){ .n = 0 };
+	*list = (struct member_list){ .near = near };
 	type_each_member(w->lookup.d, &w->part.type, list_member, list);
 }
 
 static int no_member(struct walk *w, const char *name, size_t len)
 {
+	char near_text[NEAREST_TEXT_MAX];
 	struct member_list list;
+	struct nearest near;
 
-	members_of(w, &list);
+	nearest_init(&near, name, len, 2);
+	members_of(w, &near, &list);
+	nearest_text(&near, near_text, sizeof(near_text));
 	if (list.n == 0)
 		return ubp_fail(w->err, ENOENT,
 				"%.*s has no members that the debug information tells",
 				(int)w->done, w->text);
-	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s', but %s", (int)w->done,
-			w->text, (int)len, name, list.text);
+	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s'%s%s %s", (int)w->done, w->text,
+			(int)len, name, near_text, near_text[0] ? " It has" : ", but", list.text);
 }
 
 static int enter_static(struct walk *w, struct type_member *member)
@@ -333,7 +341,7 @@ static int whole_record(struct walk *w)
 	struct member_list list;
 
 	type_complete(w->lookup.d, &w->part.type);
-	members_of(w, &list);
+	members_of(w, NULL, &list);
 	return ubp_fail(w->err, ENOTSUP, "%.*s is no single value: choose a member: %s",
 			(int)w->done, w->text, list.n ? list.text : "none is known");
 }
