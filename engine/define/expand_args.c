@@ -443,23 +443,54 @@ static int leave_out(struct making *m, const char *name, const char *why)
 	return l->names[l->n++] ? 0 : out_of_memory(m->err);
 }
 
+/* What has more parts than that is not asked for by $params. */
+#define FEW_PARTS 4
+
+static int count_part(void *ctx, const char *step, const char *name)
+{
+	unsigned *n = ctx;
+
+	(void)step;
+	(void)name;
+	return ++*n > FEW_PARTS;
+}
+
+static bool has_few_parts(const struct making *m, const char *name)
+{
+	struct ubp_err ignored;
+	unsigned n = 0;
+
+	ubp_err_reset(&ignored);
+	return dwarf_each_part(m->dwarf, m->place, name, strlen(name), count_part, &n,
+			       &ignored) == 0 &&
+	       n > 0;
+}
+
 static int add_each(void *ctx, const struct dwarf_variable *variable)
 {
 	struct all *all = ctx;
 	struct making *m = all->m;
 	struct plain_arg plain = { .col = col_of(m, all->arg->expr.s) };
 	const char *name = variable->name;
+	struct whole whole = { .m = m, .col = plain.col };
 	struct dwarf_value value;
 	struct ubp_err why;
 	size_t at;
+	int rc;
 
 	if (!name || (all->arg->kind == EXPAND_PARAMETERS && !variable->is_parameter))
 		return 0;
 	ubp_err_reset(&why);
 	if (!variable->has_value)
 		return leave_out(m, name, variable->why_not ? variable->why_not : "no value");
-	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0)
-		return leave_out(m, name, why.text);
+	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0) {
+		if (why.code != ENOTSUP || !has_few_parts(m, name))
+			return leave_out(m, name, why.text);
+		whole.expr = whole.name = name;
+		rc = add_parts_of(&whole);
+		all->n += whole.n_added;
+		return rc;
+	}
 	plain.name = make_name(m, (struct spec_span){ name, strlen(name) });
 	plain.text = text_of(m, &value);
 	plain.names = value.names;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "engine/dwarf/die.h"
+#include "engine/dwarf/known_types.h"
 #include "engine/dwarf/unlimited.h"
 #include "engine/dwarf/values.h"
 #include "engine/dwarf/walk.h"
@@ -20,8 +21,14 @@ static void name_values(struct walk *w, const struct type *type, const struct ty
 
 	if (!facts->has_names)
 		return;
-	value->names = type->tag == DW_TAG_enumeration_type ? values_enum(w->lookup.d, &die)
-							    : values_bool();
+	if (type->has_variants) {
+		die = type->variants;
+		value->names = values_variants(w->lookup.d, &die);
+	} else if (type->tag == DW_TAG_enumeration_type) {
+		value->names = values_enum(w->lookup.d, &die);
+	} else {
+		value->names = values_bool();
+	}
 }
 
 static int whole_array(struct walk *w, struct dwarf_value *value)
@@ -32,7 +39,8 @@ static int whole_array(struct walk *w, struct dwarf_value *value)
 	char type[DWARF_TYPE_MAX];
 
 	if (!type_element(&w->part.type, &element))
-		return walk_not_that(w, "is an array of what the debug information does not tell");
+		return walk_not_that(w,
+				     "is an array of what the debug information does not tell");
 	type_facts(&element, w->lookup.at.addr_size, &facts);
 	if (facts.kind == TYPE_CHAR)
 		return part_memory(&w->part, "string", value, w->err);
@@ -41,9 +49,9 @@ static int whole_array(struct walk *w, struct dwarf_value *value)
 	if (facts.kind != TYPE_NUMBER && facts.kind != TYPE_FLOAT && facts.kind != TYPE_POINTER)
 		return walk_not_that(w, "is an array of no single values: choose one by [N]");
 	if (!type_count(&w->part.type, &count) || count == 0)
-		return walk_not_that(w,
-				"is an array of unknown length: choose an element by [N], or "
-				"give a type with a length, as :u32[4]");
+		return walk_not_that(
+			w, "is an array of unknown length: choose an element by [N], or "
+			   "give a type with a length, as :u32[4]");
 	if (count > 64)
 		return ubp_fail(
 			w->err, ENOTSUP,
@@ -54,6 +62,61 @@ static int whole_array(struct walk *w, struct dwarf_value *value)
 	name_values(w, &element, &facts, value);
 	snprintf(type, sizeof(type), "%s[%" PRIu64 "]", facts.spelling, count);
 	return part_memory(&w->part, type, value, w->err);
+}
+
+static bool is_text(const struct walk *w, const struct type *element)
+{
+	struct type_facts facts;
+
+	type_facts(element, w->lookup.at.addr_size, &facts);
+	return facts.kind == TYPE_CHAR || (facts.kind == TYPE_NUMBER && facts.size == 1);
+}
+
+static bool is_text_array(struct walk *w)
+{
+	struct type element;
+
+	return walk_kind(w) == TYPE_ARRAY && type_element(&w->part.type, &element) &&
+	       is_text(w, &element);
+}
+
+/* What a pointer points to, a std::string or a pointer to one, an array of characters. */
+static int as_string(struct walk *w, const char *type, struct dwarf_value *value)
+{
+	int rc = walk_rust_references(w);
+	bool is_pointed = walk_kind(w) == TYPE_POINTER;
+
+	if (rc == 0 && is_pointed)
+		rc = walk_follow(w);
+	if (rc < 0)
+		return rc;
+	if (known_is_counted_text(&w->part.type))
+		return walk_not_that(w, "has no NUL at its end, where a string would stop: "
+					"take its data and its length");
+	if (walk_into(w, known_text)) {
+		rc = walk_follow(w);
+		is_pointed = true;
+	}
+	if (rc == 0 && !is_pointed && walk_kind(w) == TYPE_RECORD)
+		return walk_whole_record(w);
+	if (rc == 0 && !is_pointed && !is_text_array(w))
+		return walk_not_that(w, "is no string, nor does it point to one");
+	return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
+}
+
+/* A std::string is its text, a std::array what is in it. */
+static int by_what_it_holds(struct walk *w, struct dwarf_value *value)
+{
+	struct part whole = w->part;
+	struct type ignored;
+
+	if (walk_into(w, known_text))
+		return as_string(w, "string", value);
+	walk_elements(w, &ignored);
+	if (walk_kind(w) == TYPE_ARRAY)
+		return whole_array(w, value);
+	w->part = whole;
+	return walk_whole_record(w);
 }
 
 /* As its type says. */
@@ -71,12 +134,14 @@ static int by_itself(struct walk *w, struct dwarf_value *value)
 	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
 	switch (facts.kind) {
 	case TYPE_RECORD:
-		return walk_whole_record(w);
+		return by_what_it_holds(w, value);
 	case TYPE_ARRAY:
 		return whole_array(w, value);
 	case TYPE_VOID:
 		return walk_not_that(w, "has no type: give one, as :x64");
 	case TYPE_OTHER:
+		if (type_pair(&w->part.type))
+			return walk_whole_record(w);
 		snprintf(why, sizeof(why), "is %s, which no fetch arg can print", facts.why);
 		return walk_not_that(w, why);
 	default:
@@ -90,56 +155,12 @@ static bool is_string(const char *type)
 	return strcmp(type, "string") == 0 || strcmp(type, "ustring") == 0;
 }
 
-/* std::string keeps where its text is, and ends it by a zero. */
-static int enter_std_string(struct walk *w, bool *ret_is_one)
-{
-	const char *name = dw_name(&w->part.type.die);
-	int rc;
-
-	*ret_is_one = name && strncmp(name, "basic_string<char,", 18) == 0;
-	if (!*ret_is_one)
-		return 0;
-	rc = walk_member(w, "_M_dataplus", 11);
-	return rc < 0 ? rc : walk_member(w, "_M_p", 4);
-}
-
-static bool is_text(const struct walk *w, const struct type *element)
-{
-	struct type_facts facts;
-
-	type_facts(element, w->lookup.at.addr_size, &facts);
-	return facts.kind == TYPE_CHAR || (facts.kind == TYPE_NUMBER && facts.size == 1);
-}
-
-static int as_string(struct walk *w, const char *type, struct dwarf_value *value)
-{
-	struct type element;
-	bool is_std = false;
-	int rc = 0;
-
-	if (walk_kind(w) == TYPE_RECORD)
-		rc = enter_std_string(w, &is_std);
-	if (rc < 0)
-		return rc;
-	if (walk_kind(w) == TYPE_RECORD) {
-		rc = walk_whole_record(w);
-		return rc;
-	}
-	if (walk_kind(w) == TYPE_POINTER) {
-		rc = walk_follow(w);
-		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
-	}
-	if (walk_kind(w) == TYPE_ARRAY && type_element(&w->part.type, &element) &&
-	    is_text(w, &element))
-		return part_memory(&w->part, type, value, w->err);
-	return walk_not_that(w, "is no string, nor does it point to one");
-}
-
 /* As the user wants it. */
 static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
 {
 	bool is_array = strchr(type, '[') != NULL;
 	struct type_facts facts;
+	struct type element;
 	int rc;
 
 	if (strlen(type) >= DWARF_TYPE_MAX)
@@ -153,6 +174,10 @@ static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
 	if (is_string(type))
 		return as_string(w, type, value);
 	if (is_array) { /* of what a pointer points to */
+		rc = walk_rust_references(w);
+		if (rc < 0)
+			return rc;
+		walk_elements(w, &element);
 		if (walk_kind(w) == TYPE_POINTER)
 			rc = walk_follow(w);
 		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);

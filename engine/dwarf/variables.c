@@ -11,6 +11,7 @@
 
 #include "engine/base/nearest.h"
 #include "engine/dwarf/die.h"
+#include "engine/dwarf/known_types.h"
 #include "engine/dwarf/variables.h"
 #include "engine/dwarf/walk.h"
 
@@ -82,7 +83,8 @@ static void list_member(void *ctx, const char *name)
 static void members_of(struct walk *w, struct nearest *near, struct member_list *list)
 {
 	*list = (struct member_list){ .near = near };
-	type_each_member(w->lookup.d, &w->part.type, list_member, list);
+	if (!known_each_part(w->lookup.d, &w->part.type, list_member, list))
+		type_each_member(w->lookup.d, &w->part.type, list_member, list);
 }
 
 static int no_member(struct walk *w, const char *name, size_t len)
@@ -98,8 +100,9 @@ static int no_member(struct walk *w, const char *name, size_t len)
 		return ubp_fail(w->err, ENOENT,
 				"%.*s has no members that the debug information tells",
 				(int)w->done, w->text);
-	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s'%s%s %s", (int)w->done, w->text,
-			(int)len, name, near_text, near_text[0] ? " It has" : ", but", list.text);
+	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s'%s%s %s", (int)w->done,
+			w->text, (int)len, name, near_text, near_text[0] ? " It has" : ", but",
+			list.text);
 }
 
 int walk_whole_record(struct walk *w)
@@ -130,7 +133,11 @@ int walk_member(struct walk *w, const char *name, size_t len)
 	int rc;
 
 	type_complete(w->lookup.d, &w->part.type);
-	rc = type_find_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
+	rc = walk_kind(w) != TYPE_RECORD
+		     ? -ENOENT
+		     : type_find_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
+	if (rc == -ENOENT)
+		rc = known_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
 	if (rc == -ENOENT)
 		return no_member(w, name, len);
 	if (rc < 0)
@@ -144,10 +151,36 @@ int walk_member(struct walk *w, const char *name, size_t len)
 	return rc;
 }
 
+static void enter(struct walk *w, const struct type_member *member)
+{
+	w->part.bit_size = member->bit_size;
+	w->part.bit_at += member->bit_at;
+	w->part.type = member->type;
+}
+
+bool walk_into(struct walk *w,
+	       int (*known)(struct dwarf *d, const struct type *type,
+			    struct type_member *ret_member, struct ubp_err *err))
+{
+	struct type_member member;
+	struct ubp_err ignored = { 0 };
+
+	if (walk_kind(w) != TYPE_RECORD)
+		return false;
+	type_complete(w->lookup.d, &w->part.type);
+	if (known(w->lookup.d, &w->part.type, &member, &ignored) != 0)
+		return false;
+	enter(w, &member);
+	return true;
+}
+
 /* "." goes through pointers, too: as in Rust, and in gdb. */
 static int step_member(struct walk *w, const struct var_step *step)
 {
 	int rc = walk_follow_references(w);
+
+	if (rc == 0 && step->kind == VAR_ARROW)
+		(void)walk_into(w, known_pointer);
 
 	if (rc == 0 && step->kind == VAR_ARROW && walk_kind(w) != TYPE_POINTER)
 		return walk_not_that(w, "is no pointer: write '.'");
@@ -158,23 +191,36 @@ static int step_member(struct walk *w, const struct var_step *step)
 	}
 	if (rc < 0)
 		return rc;
-	if (walk_kind(w) != TYPE_RECORD)
+	if (walk_kind(w) != TYPE_RECORD && !type_pair(&w->part.type))
 		return walk_not_that(w, "has no members");
 	return walk_member(w, step->name, step->len);
 }
 
-/* Rust's slices are a pointer and a length. */
-static int enter_slice(struct walk *w)
+void walk_elements(struct walk *w, struct type *ret_element)
 {
 	struct type_member member;
 	struct ubp_err ignored = { 0 };
 
-	if (walk_kind(w) != TYPE_RECORD ||
-	    type_find_member(w->lookup.d, &w->part.type, "data_ptr", 8, &member, &ignored) != 0)
-		return 0;
-	w->part.bit_at += member.bit_at;
-	w->part.type = member.type;
-	return 0;
+	*ret_element = (struct type){ .tag = -1 };
+	if (walk_kind(w) != TYPE_RECORD)
+		return;
+	type_complete(w->lookup.d, &w->part.type);
+	if (known_elements(w->lookup.d, &w->part.type, &member, ret_element, &ignored) == 0)
+		enter(w, &member);
+}
+
+int walk_rust_references(struct walk *w)
+{
+	const char *name;
+	int rc = walk_follow_references(w);
+
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && walk_kind(w) == TYPE_POINTER; i++) {
+		name = dw_name(&w->part.type.die);
+		if (!name || name[0] != '&')
+			break;
+		rc = walk_follow(w);
+	}
+	return rc;
 }
 
 static int index_array(struct walk *w, const struct var_step *step, struct type *ret_element)
@@ -197,20 +243,19 @@ static int index_array(struct walk *w, const struct var_step *step, struct type 
 
 static int step_index(struct walk *w, const struct var_step *step)
 {
-	struct type element;
+	struct type element, known;
 	int64_t bytes;
 	uint64_t size;
-	int rc = walk_follow_references(w);
+	int rc = walk_rust_references(w);
 
-	if (rc == 0)
-		rc = enter_slice(w);
 	if (rc < 0)
 		return rc;
+	walk_elements(w, &known);
 	if (walk_kind(w) == TYPE_ARRAY) {
 		rc = index_array(w, step, &element);
 	} else if (walk_kind(w) == TYPE_POINTER) {
 		rc = walk_follow(w);
-		element = w->part.type;
+		element = known.tag == -1 ? w->part.type : known;
 	} else {
 		return walk_not_that(w, "is neither an array nor a pointer");
 	}
@@ -243,7 +288,7 @@ static int step_deref(struct walk *w)
 		w->part.type = element;
 		return 0;
 	}
-	if (walk_kind(w) == TYPE_POINTER)
+	if (walk_into(w, known_pointer) || walk_kind(w) == TYPE_POINTER)
 		return walk_follow(w);
 	return is_reference ? 0 : walk_not_that(w, "is no pointer");
 }

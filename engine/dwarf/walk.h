@@ -31,8 +31,17 @@ enum type_kind walk_kind(const struct walk *w);
 int walk_follow(struct walk *w);
 /* A reference stands for what it refers to. */
 int walk_follow_references(struct walk *w);
+/* References, and Rust's, which are pointers called "&T". */
+int walk_rust_references(struct walk *w);
 /* From a record to its member @name. */
 int walk_member(struct walk *w, const char *name, size_t len);
+
+/* To what @known, of known_types.h, finds in a record. False: it finds nothing. */
+bool walk_into(struct walk *w,
+	       int (*known)(struct dwarf *d, const struct type *type,
+			    struct type_member *ret_member, struct ubp_err *err));
+/* To the elements of a vector, a slice, ...; *ret_element is what they are, if that is known by this alone, else its .tag is -1. */
+void walk_elements(struct walk *w, struct type *ret_element);
 
 /* -ENOTSUP: what .part is, @what: "is no pointer". */
 int walk_not_that(struct walk *w, const char *what);
