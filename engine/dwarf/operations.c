@@ -102,18 +102,33 @@ static int binary(struct machine *m, const Dwarf_Op *op)
 	case DW_OP_shl:
 		ok = sum_is_const(b) && sum_shift(a, (uint64_t)b->addend[0]);
 		break;
+	case DW_OP_shr:
+	case DW_OP_shra:
+		ok = sum_is_const(b) && m->at->addr_size == 8 &&
+		     sum_shift_right(a, (uint64_t)b->addend[0], op->atom == DW_OP_shra);
+		break;
 	case DW_OP_and:
 		ok = sum_is_const(b) && sum_and(a, (uint64_t)b->addend[0]);
 		break;
 	case DW_OP_mul:
-		if (sum_is_const(a) && sum_is_const(b)) {
+		ok = sum_is_const(b) && (sum_is_const(a) || sum_multiply(a, b->addend[0]));
+		if (ok && sum_is_const(a))
 			*a = sum_const(
 				(int64_t)((uint64_t)a->addend[0] * (uint64_t)b->addend[0]));
-			ok = true;
-		} else if (sum_is_const(b) && b->addend[0] > 0 &&
-			   !(b->addend[0] & (b->addend[0] - 1))) {
-			ok = sum_shift(a, (uint64_t)__builtin_ctzll((uint64_t)b->addend[0]));
-		}
+		break;
+	case DW_OP_div:
+		ok = sum_is_const(b) && !sum_is_const(a) && sum_divide(a, b->addend[0]);
+		break;
+	case DW_OP_mod:
+		ok = sum_is_const(b) && !sum_is_const(a) && sum_rest(a, (uint64_t)b->addend[0]);
+		break;
+	case DW_OP_lt:
+		ok = sum_is_const(b) && b->addend[0] == 0 && m->at->addr_size == 8 &&
+		     sum_is_below_zero(a);
+		break;
+	case DW_OP_ne: /* of a bit, with 0 */
+		ok = sum_is_const(b) && b->addend[0] == 0 && a->bits == 1 &&
+		     a->above == SUM_ZEROES && !a->up;
 		break;
 	case DW_OP_or:
 		ok = sum_is_const(a) && sum_is_const(b);
@@ -236,10 +251,16 @@ static int compute(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 	case DW_OP_plus:
 	case DW_OP_minus:
 	case DW_OP_mul:
+	case DW_OP_div:
+	case DW_OP_mod:
 	case DW_OP_shl:
+	case DW_OP_shr:
+	case DW_OP_shra:
 	case DW_OP_and:
 	case DW_OP_or:
 	case DW_OP_xor:
+	case DW_OP_lt:
+	case DW_OP_ne:
 		return binary(m, op);
 	case DW_OP_convert:
 	case DW_OP_reinterpret:
