@@ -168,6 +168,12 @@ static int add_plain(struct making *m, const struct expand_arg *arg)
 	return add(m, &plain);
 }
 
+/* "req:struct": a struct, or what a pointer to one points to. */
+static bool is_whole(const struct expand_arg *arg)
+{
+	return arg->kind == EXPAND_VARIABLE && span_is(arg->type, "struct");
+}
+
 /* Is it a type? What it is of comes later. */
 static int check_type(const struct making *m, const struct expand_arg *arg)
 {
@@ -177,7 +183,7 @@ static int check_type(const struct making *m, const struct expand_arg *arg)
 
 	if (bracket)
 		body.type = span_until(arg->type, bracket);
-	if (!arg->type.s || spec_type_find(&body, false, &type))
+	if (!arg->type.s || is_whole(arg) || spec_type_find(&body, false, &type))
 		return 0;
 	(void)ubp_fail(m->err, EINVAL, "Unknown type is specified");
 	return expand_at(m->d, col_of(m, arg->type.s), m->err);
@@ -261,28 +267,62 @@ static int add_parts_of(struct whole *w)
 			       w->m->err);
 }
 
+/* The parts of @expr, called like @arg. */
+static int add_parts(struct making *m, const struct expand_arg *arg, const char *expr,
+		     size_t *ret_n)
+{
+	struct spec_span wanted = arg->name.s ? arg->name : last_name(arg->expr);
+	char *name = strndup(wanted.s, wanted.len);
+	struct whole w = { m, col_of(m, arg->expr.s), 0, expr, name, 0 };
+	int rc = name ? add_parts_of(&w) : out_of_memory(m->err);
+
+	free(name);
+	*ret_n = w.n_added;
+	return rc;
+}
+
 /* There is no arg for it as a whole: @why. */
 static int add_whole(struct making *m, const struct expand_arg *arg, const struct ubp_err *why)
 {
-	struct spec_span wanted = arg->name.s ? arg->name : last_name(arg->expr);
 	bool is_deref = arg->expr.s[0] == '*'; /* "(*s).x" */
-	char *expr = NULL, *name = strndup(wanted.s, wanted.len);
-	struct whole w = { m, col_of(m, arg->expr.s), 0, NULL, name, 0 };
+	char *expr = NULL;
+	size_t n = 0;
 	int rc;
 
-	if (!name || asprintf(&expr, "%s%.*s%s", is_deref ? "(" : "", (int)arg->expr.len,
-			      arg->expr.s, is_deref ? ")" : "") < 0) {
-		free(name);
+	if (asprintf(&expr, "%s%.*s%s", is_deref ? "(" : "", (int)arg->expr.len, arg->expr.s,
+		     is_deref ? ")" : "") < 0)
 		return out_of_memory(m->err);
-	}
-	w.expr = expr;
-	rc = add_parts_of(&w);
+	rc = add_parts(m, arg, expr, &n);
 	free(expr);
-	free(name);
-	if ((rc == 0 && w.n_added) || rc == -ENOMEM)
+	if ((rc == 0 && n) || rc == -ENOMEM)
 		return rc;
 	*m->err = *why;
-	return expand_at(m->d, w.col, m->err);
+	return expand_at(m->d, col_of(m, arg->expr.s), m->err);
+}
+
+/* "req:struct" */
+static int add_struct(struct making *m, const struct expand_arg *arg)
+{
+	struct dwarf_value ignored;
+	char *expr = NULL;
+	size_t n = 0, at = 0;
+	int rc = dwarf_value(m->dwarf, m->place, arg->expr.s, arg->expr.len, NULL, &ignored,
+			     &at, m->err);
+
+	if (rc < 0 && rc != -ENOTSUP) /* no such variable, optimised out */
+		return expand_at(m->d, col_of(m, arg->expr.s) + (unsigned)at, m->err);
+	for (unsigned stars = 0; stars < 2; stars++) {
+		if (asprintf(&expr, "(%s%.*s)", stars ? "*" : "", (int)arg->expr.len,
+			     arg->expr.s) < 0)
+			return out_of_memory(m->err);
+		rc = add_parts(m, arg, expr, &n);
+		free(expr);
+		if ((rc == 0 && n) || rc == -ENOMEM)
+			return rc;
+	}
+	(void)ubp_fail(m->err, EINVAL, "%.*s is no struct, nor does it point to one",
+		       (int)arg->expr.len, arg->expr.s);
+	return expand_at(m->d, col_of(m, arg->expr.s), m->err);
 }
 
 static int add_variable(struct making *m, const struct expand_arg *arg)
@@ -295,6 +335,8 @@ static int add_variable(struct making *m, const struct expand_arg *arg)
 
 	if (rc < 0)
 		return rc;
+	if (is_whole(arg))
+		return add_struct(m, arg);
 	if (arg->type.s) {
 		type = copy(m, arg->type);
 		if (!type)
@@ -401,23 +443,54 @@ static int leave_out(struct making *m, const char *name, const char *why)
 	return l->names[l->n++] ? 0 : out_of_memory(m->err);
 }
 
+/* What has more parts than that is not asked for by $params. */
+#define FEW_PARTS 4
+
+static int count_part(void *ctx, const char *step, const char *name)
+{
+	unsigned *n = ctx;
+
+	(void)step;
+	(void)name;
+	return ++*n > FEW_PARTS;
+}
+
+static bool has_few_parts(const struct making *m, const char *name)
+{
+	struct ubp_err ignored;
+	unsigned n = 0;
+
+	ubp_err_reset(&ignored);
+	return dwarf_each_part(m->dwarf, m->place, name, strlen(name), count_part, &n,
+			       &ignored) == 0 &&
+	       n > 0;
+}
+
 static int add_each(void *ctx, const struct dwarf_variable *variable)
 {
 	struct all *all = ctx;
 	struct making *m = all->m;
 	struct plain_arg plain = { .col = col_of(m, all->arg->expr.s) };
 	const char *name = variable->name;
+	struct whole whole = { .m = m, .col = plain.col };
 	struct dwarf_value value;
 	struct ubp_err why;
 	size_t at;
+	int rc;
 
 	if (!name || (all->arg->kind == EXPAND_PARAMETERS && !variable->is_parameter))
 		return 0;
 	ubp_err_reset(&why);
 	if (!variable->has_value)
 		return leave_out(m, name, variable->why_not ? variable->why_not : "no value");
-	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0)
-		return leave_out(m, name, why.text);
+	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0) {
+		if (why.code != ENOTSUP || !has_few_parts(m, name))
+			return leave_out(m, name, why.text);
+		whole.expr = whole.name = name;
+		rc = add_parts_of(&whole);
+		all->n += whole.n_added;
+		return rc;
+	}
 	plain.name = make_name(m, (struct spec_span){ name, strlen(name) });
 	plain.text = text_of(m, &value);
 	plain.names = value.names;

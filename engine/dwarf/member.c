@@ -174,6 +174,14 @@ static int in_record(struct search *s, Dwarf_Die *record, uint64_t bit_at, unsig
 	return rc;
 }
 
+int type_member_of(struct dwarf *d, Dwarf_Die *die, uint64_t bit_at,
+		   struct type_member *ret_member, struct ubp_err *err)
+{
+	struct search s = { .d = d, .found = ret_member, .err = err };
+
+	return found(&s, die, bit_at);
+}
+
 int type_find_member(struct dwarf *d, const struct type *type, const char *name, size_t len,
 		     struct type_member *ret_member, struct ubp_err *err)
 {

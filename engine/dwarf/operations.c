@@ -82,48 +82,59 @@ static int deref(struct machine *m, const Dwarf_Op *op, uint64_t size)
 	return 0;
 }
 
+/* @by is a constant. */
+static bool by_const(const struct machine *m, unsigned atom, struct sum *a, int64_t by)
+{
+	bool is_word = m->at->addr_size == 8; /* sums have 64 bits */
+
+	switch (atom) {
+	case DW_OP_minus:
+		sum_add_const(a, (int64_t) - (uint64_t)by);
+		return true;
+	case DW_OP_mul:
+		if (!sum_is_const(a))
+			return sum_multiply(a, by);
+		*a = sum_const((int64_t)((uint64_t)a->addend[0] * (uint64_t)by));
+		return true;
+	case DW_OP_div:
+		return !sum_is_const(a) && sum_divide(a, by);
+	case DW_OP_mod:
+		return !sum_is_const(a) && sum_rest(a, (uint64_t)by);
+	case DW_OP_shl:
+		return sum_shift(a, (uint64_t)by);
+	case DW_OP_shr:
+	case DW_OP_shra:
+		return is_word && sum_shift_right(a, (uint64_t)by, atom == DW_OP_shra);
+	case DW_OP_and:
+		return sum_and(a, (uint64_t)by);
+	case DW_OP_or:
+		a->addend[0] |= by;
+		return sum_is_const(a);
+	case DW_OP_xor:
+		a->addend[0] ^= by;
+		return sum_is_const(a);
+	case DW_OP_lt:
+		return by == 0 && is_word && sum_is_below_zero(a);
+	case DW_OP_ne: /* of a bit */
+		return by == 0 && a->bits == 1 && a->above == SUM_ZEROES && !a->up;
+	default:
+		return false;
+	}
+}
+
 static int binary(struct machine *m, const Dwarf_Op *op)
 {
 	struct sum *a, *b;
-	bool ok = false;
+	bool ok;
 
 	if (m->n < 2)
 		return machine_malformed(m);
 	b = &m->stack[--m->n];
 	a = b - 1;
-	switch (op->atom) {
-	case DW_OP_plus:
+	if (op->atom == DW_OP_plus)
 		ok = sum_add(a, b);
-		break;
-	case DW_OP_minus:
-		ok = sum_is_const(b);
-		sum_add_const(a, (int64_t) - (uint64_t)b->addend[0]);
-		break;
-	case DW_OP_shl:
-		ok = sum_is_const(b) && sum_shift(a, (uint64_t)b->addend[0]);
-		break;
-	case DW_OP_and:
-		ok = sum_is_const(b) && sum_and(a, (uint64_t)b->addend[0]);
-		break;
-	case DW_OP_mul:
-		if (sum_is_const(a) && sum_is_const(b)) {
-			*a = sum_const(
-				(int64_t)((uint64_t)a->addend[0] * (uint64_t)b->addend[0]));
-			ok = true;
-		} else if (sum_is_const(b) && b->addend[0] > 0 &&
-			   !(b->addend[0] & (b->addend[0] - 1))) {
-			ok = sum_shift(a, (uint64_t)__builtin_ctzll((uint64_t)b->addend[0]));
-		}
-		break;
-	case DW_OP_or:
-		ok = sum_is_const(a) && sum_is_const(b);
-		a->addend[0] |= b->addend[0];
-		break;
-	case DW_OP_xor:
-		ok = sum_is_const(a) && sum_is_const(b);
-		a->addend[0] ^= b->addend[0];
-		break;
-	}
+	else
+		ok = sum_is_const(b) && by_const(m, op->atom, a, b->addend[0]);
 	return ok ? 0 : machine_unsupported(m, op->atom);
 }
 
@@ -236,10 +247,16 @@ static int compute(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 	case DW_OP_plus:
 	case DW_OP_minus:
 	case DW_OP_mul:
+	case DW_OP_div:
+	case DW_OP_mod:
 	case DW_OP_shl:
+	case DW_OP_shr:
+	case DW_OP_shra:
 	case DW_OP_and:
 	case DW_OP_or:
 	case DW_OP_xor:
+	case DW_OP_lt:
+	case DW_OP_ne:
 		return binary(m, op);
 	case DW_OP_convert:
 	case DW_OP_reinterpret:

@@ -35,6 +35,9 @@ struct sum {
 	uint8_t shift;           /* of .index, 0..3 */
 	uint8_t bits;            /* so many low ones are right; 64: all */
 	enum sum_above above;
+	uint8_t low;  /* bits that are gone below these: the value was shifted to the right */
+	uint8_t up;   /* zeroes that it was shifted to the left by, behind that */
+	bool is_lost; /* something was done to it that cannot be written */
 	uint8_t n;                         /* reads of memory */
 	int64_t addend[SUM_READS_MAX + 1]; /* [0] to the base, [i] to what the ith read gave */
 };
@@ -52,15 +55,22 @@ void sum_add_const(struct sum *s, int64_t value);
 /* Each is true, or false where a fetch arg can't; @s is then of no use. */
 bool sum_add(struct sum *s, const struct sum *other);
 bool sum_shift(struct sum *s, uint64_t bits); /* to the left */
+bool sum_shift_right(struct sum *s, uint64_t bits, bool is_signed);
+bool sum_multiply(struct sum *s, int64_t by);
+bool sum_divide(struct sum *s, int64_t by); /* as signed numbers */
+bool sum_rest(struct sum *s, uint64_t by);  /* of a division, as unsigned ones */
 bool sum_and(struct sum *s, uint64_t mask);
+bool sum_is_below_zero(struct sum *s); /* 1 or 0 */
 bool sum_read(struct sum *s); /* the word at it */
 /* Only the low @bits stay right, as far as they are. */
 void sum_cut(struct sum *s, unsigned bits, enum sum_above above);
 
 /*
- * As fetch args: the memory at @s, or @s itself. Return the length, or 0: it can't be written,
+ * As fetch args: the memory at @s, or @s itself, of which .low and .bits tell a part. Return the length, or 0: it can't be written,
  * or not in @size bytes.
  */
+/* Bits that are read for the value: of memory no more than it takes. */
+unsigned sum_container(const struct sum *s);
 size_t sum_memory_text(const struct sum *s, char *text, size_t size);
 size_t sum_value_text(const struct sum *s, char *text, size_t size);
 

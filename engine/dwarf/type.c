@@ -130,7 +130,7 @@ static bool size_of(const struct type *type, unsigned addr_size, unsigned depth,
 		       !__builtin_mul_overflow(*ret_size, count, ret_size);
 	}
 	if (dw_number(&die, DW_AT_byte_size, &size)) {
-		*ret_size = size;
+		*ret_size = type->half ? size / 2 : size;
 		return true;
 	}
 	*ret_size = addr_size;
@@ -154,13 +154,63 @@ static bool is_fetchable(uint64_t size)
 	return size == 1 || size == 2 || size == 4 || size == 8;
 }
 
-static void base_facts(Dwarf_Die *die, struct type_facts *facts)
+static enum type_pair pair_of(Dwarf_Word encoding, Dwarf_Word size)
+{
+	if (size == 16 && (encoding == DW_ATE_signed || encoding == DW_ATE_unsigned))
+		return TYPE_WIDE;
+	return encoding == DW_ATE_complex_float && (size == 8 || size == 16) ? TYPE_COMPLEX
+									     : TYPE_NO_PAIR;
+}
+
+static void number_of(Dwarf_Die *die, Dwarf_Word *ret_encoding, Dwarf_Word *ret_size)
+{
+	*ret_encoding = DW_ATE_unsigned;
+	*ret_size = 0;
+	dw_number(die, DW_AT_encoding, ret_encoding);
+	dw_number(die, DW_AT_byte_size, ret_size);
+}
+
+enum type_pair type_pair(const struct type *type)
+{
+	Dwarf_Die die = type->die;
+	Dwarf_Word encoding, size;
+
+	if (type->tag != DW_TAG_base_type || type->half)
+		return TYPE_NO_PAIR;
+	number_of(&die, &encoding, &size);
+	return pair_of(encoding, size);
+}
+
+static const char *why_not(Dwarf_Word encoding)
+{
+	switch (encoding) {
+	case DW_ATE_complex_float:
+		return "a complex number of long doubles";
+	case DW_ATE_float:
+		return "a long double";
+	default:
+		return "a number of another size";
+	}
+}
+
+static void base_facts(Dwarf_Die *die, unsigned half, struct type_facts *facts)
 {
 	const char *name = dw_name(die);
-	Dwarf_Word encoding = DW_ATE_unsigned, size = 0;
+	Dwarf_Word encoding, size;
 
-	dw_number(die, DW_AT_encoding, &encoding);
-	dw_number(die, DW_AT_byte_size, &size);
+	number_of(die, &encoding, &size);
+	if (pair_of(encoding, size) != TYPE_NO_PAIR) {
+		if (!half) {
+			facts->why = encoding == DW_ATE_complex_float ? "a complex number"
+								      : "a number of 128 bits";
+			return;
+		}
+		size /= 2;
+		if (encoding == DW_ATE_complex_float)
+			encoding = DW_ATE_float;
+		else if (half == 1)
+			encoding = DW_ATE_unsigned;
+	}
 	if (encoding == DW_ATE_float && (size == 4 || size == 8)) {
 		facts->kind = TYPE_FLOAT;
 		facts->size = (unsigned)size;
@@ -169,9 +219,7 @@ static void base_facts(Dwarf_Die *die, struct type_facts *facts)
 	}
 	if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float ||
 	    encoding == DW_ATE_imaginary_float || !is_fetchable(size)) {
-		facts->why = encoding == DW_ATE_complex_float ? "a complex number"
-			     : encoding == DW_ATE_float       ? "a float of another size"
-							      : "a number of another size";
+		facts->why = why_not(encoding);
 		return;
 	}
 	facts->kind = TYPE_NUMBER;
@@ -233,7 +281,7 @@ static void enum_facts(Dwarf_Die *die, struct type_facts *facts)
 	if (type_of(die, &of) && of.tag == DW_TAG_base_type) {
 		struct type_facts base = { .kind = TYPE_OTHER };
 
-		base_facts(&of.die, &base);
+		base_facts(&of.die, 0, &base);
 		if (base.kind == TYPE_NUMBER)
 			spell(facts, base.is_signed ? 's' : 'u');
 	}
@@ -256,7 +304,13 @@ void type_facts(const struct type *type, unsigned addr_size, struct type_facts *
 		ret_facts->kind = TYPE_VOID;
 		return;
 	case DW_TAG_base_type:
-		base_facts(&die, ret_facts);
+		base_facts(&die, type->half, ret_facts);
+		if (type->has_variants) {
+			ret_facts->has_names = true;
+			if (!ret_facts
+				     ->is_signed) /* it may be a part of the value: a pointer */
+				spell(ret_facts, 'x');
+		}
 		return;
 	case DW_TAG_enumeration_type:
 		enum_facts(&die, ret_facts);

@@ -13,6 +13,16 @@ struct type {
 	Dwarf_Die die;
 	int tag; /* DW_TAG_*; 0: void */
 	unsigned dim;
+	uint8_t half; /* of a pair: 0: all of it, 1: the lower half or real part, 2: the other one */
+	bool has_variants; /* it tells which of .variants, a DW_TAG_variant_part, is the one */
+	Dwarf_Die variants;
+};
+
+/* Numbers that no fetch arg holds as one, but as two. */
+enum type_pair {
+	TYPE_NO_PAIR,
+	TYPE_WIDE,    /* of 128 bits */
+	TYPE_COMPLEX, /* of two floats or doubles */
 };
 
 enum type_kind {
@@ -32,7 +42,7 @@ struct type_facts {
 	unsigned size; /* bytes, of what is printed: 1 2 4 8 */
 	bool is_signed;
 	char spelling[8]; /* "s32" */
-	bool has_names;   /* type_names() */
+	bool has_names;   /* its values have: values.h */
 	const char *why;
 };
 
@@ -44,6 +54,7 @@ void type_enter_unit(Dwarf_Die *die);
 bool type_target(const struct type *type, struct type *ret_type);
 bool type_element(const struct type *array, struct type *ret_type);
 
+enum type_pair type_pair(const struct type *type);
 void type_facts(const struct type *type, unsigned addr_size, struct type_facts *ret_facts);
 
 /* Bytes. False: nobody knows. */
@@ -71,6 +82,9 @@ struct type_member {
  */
 int type_find_member(struct dwarf *d, const struct type *type, const char *name, size_t len,
 		     struct type_member *ret_member, struct ubp_err *err);
+/* The member that @die is of a record that begins at @bit_at. */
+int type_member_of(struct dwarf *d, Dwarf_Die *die, uint64_t bit_at,
+		   struct type_member *ret_member, struct ubp_err *err);
 /* Names of all, as type_find_member() finds them. */
 void type_each_member(struct dwarf *d, const struct type *type,
 		      void (*each)(void *ctx, const char *name), void *ctx);

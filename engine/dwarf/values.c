@@ -79,15 +79,14 @@ const struct value_names *values_bool(void)
 	return &names;
 }
 
-static bool read_enumerator(Dwarf_Die *die, struct value_name *ret)
+static bool read_value(Dwarf_Die *die, unsigned attribute, struct value_name *ret)
 {
 	Dwarf_Attribute attr;
 	Dwarf_Sword value;
 	Dwarf_Word word;
 
-	if (dwarf_tag(die) != DW_TAG_enumerator || !dw_attr(die, DW_AT_const_value, &attr))
+	if (!dw_attr(die, attribute, &attr))
 		return false;
-	ret->name = dw_name(die);
 	if (dwarf_whatform(&attr) == DW_FORM_sdata) {
 		if (dwarf_formsdata(&attr, &value) != 0)
 			return false;
@@ -97,6 +96,20 @@ static bool read_enumerator(Dwarf_Die *die, struct value_name *ret)
 			return false;
 		ret->value = (int64_t)word;
 	}
+	return true;
+}
+
+/* An enumerator; or a variant, which is called like the member in it. One without a value is any other. */
+static bool read_name(Dwarf_Die *die, struct value_name *ret)
+{
+	ret->name = NULL;
+	if (dwarf_tag(die) == DW_TAG_enumerator && read_value(die, DW_AT_const_value, ret))
+		ret->name = dw_name(die);
+	if (dwarf_tag(die) != DW_TAG_variant || !read_value(die, DW_AT_discr_value, ret))
+		return ret->name != NULL;
+	for (struct children c = children_of(die); c.has_one && !ret->name; children_next(&c))
+		if (dwarf_tag(&c.die) == DW_TAG_member)
+			ret->name = dw_name(&c.die);
 	return ret->name != NULL;
 }
 
@@ -115,37 +128,51 @@ static bool are_flags(const struct value_names *names)
 	return seen != 0;
 }
 
-static size_t count(Dwarf_Die *enumeration)
+static size_t count(Dwarf_Die *of, int tag)
 {
 	size_t n = 0;
 
-	for (struct children c = children_of(enumeration); c.has_one && n < NAMES_MAX;
-	     children_next(&c))
-		n += dwarf_tag(&c.die) == DW_TAG_enumerator;
+	for (struct children c = children_of(of); c.has_one && n < NAMES_MAX; children_next(&c))
+		n += dwarf_tag(&c.die) == tag;
 	return n;
 }
 
-const struct value_names *values_enum(struct dwarf *d, Dwarf_Die *enumeration)
+/* Of the children of @die that have @tag. */
+static struct kept_enum *names_of(struct dwarf *d, Dwarf_Die *die, int tag)
 {
 	struct values *values = get(d);
-	size_t max = count(enumeration);
+	size_t max = count(die, tag);
 	struct kept_enum *e;
 
 	if (!values || max == 0)
 		return NULL;
 	for (e = values->enums; e; e = e->next)
-		if (e->die == enumeration->addr)
-			return &e->names;
+		if (e->die == die->addr)
+			return e;
 	e = calloc(1, sizeof(*e) + max * sizeof(e->v[0]));
 	if (!e)
 		return NULL;
-	e->die = enumeration->addr;
-	for (struct children c = children_of(enumeration); c.has_one && e->names.n < max;
+	e->die = die->addr;
+	for (struct children c = children_of(die); c.has_one && e->names.n < max;
 	     children_next(&c))
-		e->names.n += read_enumerator(&c.die, &e->v[e->names.n]);
+		e->names.n += read_name(&c.die, &e->v[e->names.n]);
 	e->names.v = e->v;
-	e->names.is_flags = are_flags(&e->names);
+	e->names.is_flags = tag == DW_TAG_enumerator && are_flags(&e->names);
 	e->next = values->enums;
 	values->enums = e;
-	return &e->names;
+	return e;
+}
+
+const struct value_names *values_enum(struct dwarf *d, Dwarf_Die *enumeration)
+{
+	struct kept_enum *e = names_of(d, enumeration, DW_TAG_enumerator);
+
+	return e ? &e->names : NULL;
+}
+
+const struct value_names *values_variants(struct dwarf *d, Dwarf_Die *variants)
+{
+	struct kept_enum *e = names_of(d, variants, DW_TAG_variant);
+
+	return e ? &e->names : NULL;
 }

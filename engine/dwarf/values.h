@@ -15,5 +15,7 @@ const char *values_keep(struct dwarf *d, const char *text);
 const struct value_names *values_bool(void);
 /* Of an enumeration; the same for the same one. NULL: it has none, or memory is short. */
 const struct value_names *values_enum(struct dwarf *d, Dwarf_Die *enumeration);
+/* Of a DW_TAG_variant_part: which variant it is. As values_enum(). */
+const struct value_names *values_variants(struct dwarf *d, Dwarf_Die *variants);
 
 #endif

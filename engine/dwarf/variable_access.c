@@ -257,8 +257,9 @@ static int cut_scalar(const struct piece *piece, const struct type_facts *facts,
 	    (sum->above == SUM_SIGNS && !facts->is_signed))
 		return ubp_fail(err, ENOTSUP, "Only a part of its value is told");
 	cut.is_signed = sum->above == SUM_SIGNS;
-	if (sum->bits != 8 && sum->bits != 16 && sum->bits != 32)
-		return put_bits(value, sum, false, &cut, sum->bits, 0, 64, err);
+	if (sum->low || (sum->bits != 8 && sum->bits != 16 && sum->bits != 32))
+		return put_bits(value, sum, false, &cut, sum->bits, sum->low,
+				sum_container(sum), err);
 	snprintf(cut.spelling, sizeof(cut.spelling), "%c%u",
 		 facts->spelling[0] == 'x' ? 'x'
 		 : cut.is_signed           ? 's'
@@ -284,6 +285,8 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 					       low_bits((uint64_t)sum->addend[0] >> at, bits,
 							facts->is_signed),
 					       facts, err);
+	if (sum->up || sum->is_lost)
+		return ubp_fail(err, ENOTSUP, "It is computed: no fetch arg can do that");
 	/* Where LLVM moves a value to the stack it may forget to say that it is to be read there. */
 	if (piece->is_stack && (at || bits < 64 || sum->bits < 64))
 		return ubp_fail(err, ENOTSUP,
@@ -293,16 +296,17 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 		return cut_scalar(piece, facts, value, err);
 	if (at + bits > sum->bits)
 		return ubp_fail(err, ENOTSUP, "Only a part of its value is told");
-	if (at == 0 && bits == facts->size * 8) {
+	if (at == 0 && bits == facts->size * 8 && !sum->low) {
 		len = sum_value_text(sum, value->expr, sizeof(value->expr));
 		return len ? finish(value, len, facts->spelling, err)
 			   : ubp_fail(err, ENOTSUP,
 				      "It is computed from memory: no fetch arg can do that");
 	}
-	if (piece->is_vector || sum->n || facts->kind == TYPE_FLOAT)
+	if (piece->is_vector || (sum->n && sum->addend[sum->n]) || facts->kind == TYPE_FLOAT)
 		return ubp_fail(err, ENOTSUP,
 				"It is a part of a register that no fetch arg gets");
-	return put_bits(value, sum, false, facts, bits, (unsigned)at, 64, err);
+	return put_bits(value, sum, false, facts, bits, (unsigned)at + sum->low,
+			sum_container(sum), err);
 }
 
 int part_scalar(const struct part *part, const struct type_facts *facts,

@@ -9,30 +9,21 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/nearest.h"
 #include "engine/dwarf/die.h"
-#include "engine/dwarf/unlimited.h"
-#include "engine/dwarf/values.h"
-#include "engine/dwarf/var_expr.h"
+#include "engine/dwarf/known_types.h"
 #include "engine/dwarf/variables.h"
+#include "engine/dwarf/walk.h"
 
 /* Pointers and references in a row that a step goes through. */
 #define FOLLOW_MAX 8
 
-struct walk {
-	struct lookup lookup;
-	const char *text;
-	struct var_expr expr;
-	struct part part;
-	size_t done; /* bytes of the text that .part stands for */
-	struct ubp_err *err;
-};
-
-static int not_that(struct walk *w, const char *what)
+int walk_not_that(struct walk *w, const char *what)
 {
 	return ubp_fail(w->err, ENOTSUP, "%.*s %s", (int)w->done, w->text, what);
 }
 
-static enum type_kind kind_of(const struct walk *w)
+enum type_kind walk_kind(const struct walk *w)
 {
 	struct type_facts facts;
 
@@ -40,8 +31,7 @@ static enum type_kind kind_of(const struct walk *w)
 	return facts.kind;
 }
 
-/* Where what .part points to is; its type becomes that. */
-static int follow(struct walk *w)
+int walk_follow(struct walk *w)
 {
 	struct part *part = &w->part;
 	struct type target;
@@ -56,13 +46,12 @@ static int follow(struct walk *w)
 	return 0;
 }
 
-/* A reference stands for what it refers to. */
-static int follow_references(struct walk *w)
+int walk_follow_references(struct walk *w)
 {
 	int rc = 0;
 
-	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && kind_of(w) == TYPE_REFERENCE; i++)
-		rc = follow(w);
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && walk_kind(w) == TYPE_REFERENCE; i++)
+		rc = walk_follow(w);
 	return rc;
 }
 
@@ -70,6 +59,7 @@ struct member_list {
 	char text[256];
 	size_t len;
 	unsigned n;
+	struct nearest *near; /* NULL: no name is looked for */
 };
 
 static void list_member(void *ctx, const char *name)
@@ -78,6 +68,8 @@ static void list_member(void *ctx, const char *name)
 	size_t room = sizeof(l->text) - l->len;
 	int n;
 
+	if (l->near)
+		nearest_offer(l->near, name);
 	if (l->n++ >= 16)
 		return;
 	n = snprintf(l->text + l->len, room, "%s%s", l->n > 1 ? ", " : "",
@@ -88,23 +80,39 @@ static void list_member(void *ctx, const char *name)
 		l->text[l->len] = '\0';
 }
 
-static void members_of(struct walk *w, struct member_list *list)
+static void members_of(struct walk *w, struct nearest *near, struct member_list *list)
 {
-	*list = (struct member_list){ .n = 0 };
-	type_each_member(w->lookup.d, &w->part.type, list_member, list);
+	*list = (struct member_list){ .near = near };
+	if (!known_each_part(w->lookup.d, &w->part.type, list_member, list))
+		type_each_member(w->lookup.d, &w->part.type, list_member, list);
 }
 
 static int no_member(struct walk *w, const char *name, size_t len)
 {
+	char near_text[NEAREST_TEXT_MAX];
 	struct member_list list;
+	struct nearest near;
 
-	members_of(w, &list);
+	nearest_init(&near, name, len, 2);
+	members_of(w, &near, &list);
+	nearest_text(&near, near_text, sizeof(near_text));
 	if (list.n == 0)
 		return ubp_fail(w->err, ENOENT,
 				"%.*s has no members that the debug information tells",
 				(int)w->done, w->text);
-	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s', but %s", (int)w->done,
-			w->text, (int)len, name, list.text);
+	return ubp_fail(w->err, ENOENT, "%.*s has no member '%.*s'%s%s %s", (int)w->done,
+			w->text, (int)len, name, near_text, near_text[0] ? " It has" : ", but",
+			list.text);
+}
+
+int walk_whole_record(struct walk *w)
+{
+	struct member_list list;
+
+	type_complete(w->lookup.d, &w->part.type);
+	members_of(w, NULL, &list);
+	return ubp_fail(w->err, ENOTSUP, "%.*s is no single value: choose a member: %s",
+			(int)w->done, w->text, list.n ? list.text : "none is known");
 }
 
 static int enter_static(struct walk *w, struct type_member *member)
@@ -113,19 +121,23 @@ static int enter_static(struct walk *w, struct type_member *member)
 	int rc;
 
 	if (!lookup_static(&w->lookup, &member->die, &die))
-		return not_that(w, "is a static member that is defined nowhere here");
+		return walk_not_that(w, "is a static member that is defined nowhere here");
 	rc = location_of(&w->lookup.at, &die, dw_name(&member->die), &w->part.location, w->err);
 	w->part.bit_at = 0;
 	return rc;
 }
 
-static int find_member(struct walk *w, const char *name, size_t len)
+int walk_member(struct walk *w, const char *name, size_t len)
 {
 	struct type_member member;
 	int rc;
 
 	type_complete(w->lookup.d, &w->part.type);
-	rc = type_find_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
+	rc = walk_kind(w) != TYPE_RECORD
+		     ? -ENOENT
+		     : type_find_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
+	if (rc == -ENOENT)
+		rc = known_member(w->lookup.d, &w->part.type, name, len, &member, w->err);
 	if (rc == -ENOENT)
 		return no_member(w, name, len);
 	if (rc < 0)
@@ -139,37 +151,76 @@ static int find_member(struct walk *w, const char *name, size_t len)
 	return rc;
 }
 
-/* "." goes through pointers, too: as in Rust, and in gdb. */
-static int step_member(struct walk *w, const struct var_step *step)
+static void enter(struct walk *w, const struct type_member *member)
 {
-	int rc = follow_references(w);
-
-	if (rc == 0 && step->kind == VAR_ARROW && kind_of(w) != TYPE_POINTER)
-		return not_that(w, "is no pointer: write '.'");
-	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && kind_of(w) == TYPE_POINTER; i++) {
-		rc = follow(w);
-		if (rc == 0)
-			rc = follow_references(w);
-	}
-	if (rc < 0)
-		return rc;
-	if (kind_of(w) != TYPE_RECORD)
-		return not_that(w, "has no members");
-	return find_member(w, step->name, step->len);
+	w->part.bit_size = member->bit_size;
+	w->part.bit_at += member->bit_at;
+	w->part.type = member->type;
 }
 
-/* Rust's slices are a pointer and a length. */
-static int enter_slice(struct walk *w)
+bool walk_into(struct walk *w,
+	       int (*known)(struct dwarf *d, const struct type *type,
+			    struct type_member *ret_member, struct ubp_err *err))
 {
 	struct type_member member;
 	struct ubp_err ignored = { 0 };
 
-	if (kind_of(w) != TYPE_RECORD ||
-	    type_find_member(w->lookup.d, &w->part.type, "data_ptr", 8, &member, &ignored) != 0)
-		return 0;
-	w->part.bit_at += member.bit_at;
-	w->part.type = member.type;
-	return 0;
+	if (walk_kind(w) != TYPE_RECORD)
+		return false;
+	type_complete(w->lookup.d, &w->part.type);
+	if (known(w->lookup.d, &w->part.type, &member, &ignored) != 0)
+		return false;
+	enter(w, &member);
+	return true;
+}
+
+/* "." goes through pointers, too: as in Rust, and in gdb. */
+static int step_member(struct walk *w, const struct var_step *step)
+{
+	int rc = walk_follow_references(w);
+
+	if (rc == 0 && step->kind == VAR_ARROW)
+		(void)walk_into(w, known_pointer);
+
+	if (rc == 0 && step->kind == VAR_ARROW && walk_kind(w) != TYPE_POINTER)
+		return walk_not_that(w, "is no pointer: write '.'");
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && walk_kind(w) == TYPE_POINTER; i++) {
+		rc = walk_follow(w);
+		if (rc == 0)
+			rc = walk_follow_references(w);
+	}
+	if (rc < 0)
+		return rc;
+	if (walk_kind(w) != TYPE_RECORD && !type_pair(&w->part.type))
+		return walk_not_that(w, "has no members");
+	return walk_member(w, step->name, step->len);
+}
+
+void walk_elements(struct walk *w, struct type *ret_element)
+{
+	struct type_member member;
+	struct ubp_err ignored = { 0 };
+
+	*ret_element = (struct type){ .tag = -1 };
+	if (walk_kind(w) != TYPE_RECORD)
+		return;
+	type_complete(w->lookup.d, &w->part.type);
+	if (known_elements(w->lookup.d, &w->part.type, &member, ret_element, &ignored) == 0)
+		enter(w, &member);
+}
+
+int walk_rust_references(struct walk *w)
+{
+	const char *name;
+	int rc = walk_follow_references(w);
+
+	for (unsigned i = 0; i < FOLLOW_MAX && rc == 0 && walk_kind(w) == TYPE_POINTER; i++) {
+		name = dw_name(&w->part.type.die);
+		if (!name || name[0] != '&')
+			break;
+		rc = walk_follow(w);
+	}
+	return rc;
 }
 
 static int index_array(struct walk *w, const struct var_step *step, struct type *ret_element)
@@ -177,12 +228,13 @@ static int index_array(struct walk *w, const struct var_step *step, struct type 
 	uint64_t count = 0;
 
 	if (!type_element(&w->part.type, ret_element))
-		return not_that(w, "is an array of what the debug information does not tell");
+		return walk_not_that(w,
+				     "is an array of what the debug information does not tell");
 	/* One element at a record's end may stand for many. */
 	if (!type_count(&w->part.type, &count))
 		count = 0;
 	if (step->index < 0 && count <= 1)
-		return not_that(w, "has no elements before the first");
+		return walk_not_that(w, "has no elements before the first");
 	if (step->index < 0 || (count > 1 && (uint64_t)step->index >= count))
 		return ubp_fail(w->err, ENOENT, "%.*s has elements 0 to %" PRIu64, (int)w->done,
 				w->text, count ? count - 1 : 0);
@@ -191,41 +243,40 @@ static int index_array(struct walk *w, const struct var_step *step, struct type 
 
 static int step_index(struct walk *w, const struct var_step *step)
 {
-	struct type element;
+	struct type element, known;
 	int64_t bytes;
 	uint64_t size;
-	int rc = follow_references(w);
+	int rc = walk_rust_references(w);
 
-	if (rc == 0)
-		rc = enter_slice(w);
 	if (rc < 0)
 		return rc;
-	if (kind_of(w) == TYPE_ARRAY) {
+	walk_elements(w, &known);
+	if (walk_kind(w) == TYPE_ARRAY) {
 		rc = index_array(w, step, &element);
-	} else if (kind_of(w) == TYPE_POINTER) {
-		rc = follow(w);
-		element = w->part.type;
+	} else if (walk_kind(w) == TYPE_POINTER) {
+		rc = walk_follow(w);
+		element = known.tag == -1 ? w->part.type : known;
 	} else {
-		return not_that(w, "is neither an array nor a pointer");
+		return walk_not_that(w, "is neither an array nor a pointer");
 	}
 	if (rc < 0)
 		return rc;
 	w->part.type = element;
 	type_complete(w->lookup.d, &w->part.type);
 	if (!type_size(&w->part.type, w->lookup.at.addr_size, &size))
-		return not_that(w, "has elements of unknown size");
+		return walk_not_that(w, "has elements of unknown size");
 	if (size > INT32_MAX || __builtin_mul_overflow(step->index, (int64_t)size, &bytes) ||
 	    bytes != (int32_t)bytes)
-		return not_that(w, "has no element that far away");
+		return walk_not_that(w, "has no element that far away");
 	return part_move(&w->part, &w->lookup.at, bytes, w->err);
 }
 
 /* What a reference refers to may be meant by "*x", too, unless that is a pointer. */
 static int step_deref(struct walk *w)
 {
-	bool is_reference = kind_of(w) == TYPE_REFERENCE;
+	bool is_reference = walk_kind(w) == TYPE_REFERENCE;
 	struct type element;
-	int rc = follow_references(w);
+	int rc = walk_follow_references(w);
 
 	if (rc < 0)
 		return rc;
@@ -233,21 +284,21 @@ static int step_deref(struct walk *w)
 		w->part.is_address = false;
 		return 0;
 	}
-	if (kind_of(w) == TYPE_ARRAY && type_element(&w->part.type, &element)) {
+	if (walk_kind(w) == TYPE_ARRAY && type_element(&w->part.type, &element)) {
 		w->part.type = element;
 		return 0;
 	}
-	if (kind_of(w) == TYPE_POINTER)
-		return follow(w);
-	return is_reference ? 0 : not_that(w, "is no pointer");
+	if (walk_into(w, known_pointer) || walk_kind(w) == TYPE_POINTER)
+		return walk_follow(w);
+	return is_reference ? 0 : walk_not_that(w, "is no pointer");
 }
 
 static int step_address(struct walk *w)
 {
-	int rc = follow_references(w);
+	int rc = walk_follow_references(w);
 
 	if (rc == 0 && (w->part.is_address || w->part.bit_size))
-		return not_that(w, "has no address");
+		return walk_not_that(w, "has no address");
 	w->part.is_address = true;
 	return rc;
 }
@@ -272,7 +323,7 @@ static size_t end_of(const struct walk *w, const struct var_step *step)
 static int take_step(struct walk *w, const struct var_step *step)
 {
 	if (w->part.is_address && step->kind != VAR_DEREF)
-		return not_that(w, "is an address only: nothing can follow");
+		return walk_not_that(w, "is an address only: nothing can follow");
 	switch (step->kind) {
 	case VAR_MEMBER:
 	case VAR_ARROW:
@@ -326,186 +377,8 @@ static int walk(struct walk *w, size_t *ret_at)
 	return rc;
 }
 
-/* --- what is printed ------------------------------------------------------------ */
-
-static int whole_record(struct walk *w)
-{
-	struct member_list list;
-
-	type_complete(w->lookup.d, &w->part.type);
-	members_of(w, &list);
-	return ubp_fail(w->err, ENOTSUP, "%.*s is no single value: choose a member: %s",
-			(int)w->done, w->text, list.n ? list.text : "none is known");
-}
-
-static void name_values(struct walk *w, const struct type *type, const struct type_facts *facts,
-			struct dwarf_value *value)
-{
-	Dwarf_Die die = type->die;
-
-	if (!facts->has_names)
-		return;
-	value->names = type->tag == DW_TAG_enumeration_type ? values_enum(w->lookup.d, &die)
-							    : values_bool();
-}
-
-static int whole_array(struct walk *w, struct dwarf_value *value)
-{
-	struct type_facts facts;
-	struct type element;
-	uint64_t count;
-	char type[DWARF_TYPE_MAX];
-
-	if (!type_element(&w->part.type, &element))
-		return not_that(w, "is an array of what the debug information does not tell");
-	type_facts(&element, w->lookup.at.addr_size, &facts);
-	if (facts.kind == TYPE_CHAR)
-		return part_memory(&w->part, "string", value, w->err);
-	if (facts.kind == TYPE_ARRAY)
-		return not_that(w, "is an array of arrays: choose one by [N]");
-	if (facts.kind != TYPE_NUMBER && facts.kind != TYPE_FLOAT && facts.kind != TYPE_POINTER)
-		return not_that(w, "is an array of no single values: choose one by [N]");
-	if (!type_count(&w->part.type, &count) || count == 0)
-		return not_that(w,
-				"is an array of unknown length: choose an element by [N], or "
-				"give a type with a length, as :u32[4]");
-	if (count > 64)
-		return ubp_fail(
-			w->err, ENOTSUP,
-			"%.*s has %" PRIu64
-			" elements, and 64 can be printed: choose one by [N], or some by a "
-			"type, as :%s[64]",
-			(int)w->done, w->text, count, facts.spelling);
-	name_values(w, &element, &facts, value);
-	snprintf(type, sizeof(type), "%s[%" PRIu64 "]", facts.spelling, count);
-	return part_memory(&w->part, type, value, w->err);
-}
-
-/* As its type says. */
-static int by_itself(struct walk *w, struct dwarf_value *value)
-{
-	struct type_facts facts;
-	char why[96];
-	int rc;
-
-	if (w->part.is_address)
-		return part_address(&w->part, value, w->err);
-	rc = follow_references(w);
-	if (rc < 0)
-		return rc;
-	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
-	switch (facts.kind) {
-	case TYPE_RECORD:
-		return whole_record(w);
-	case TYPE_ARRAY:
-		return whole_array(w, value);
-	case TYPE_VOID:
-		return not_that(w, "has no type: give one, as :x64");
-	case TYPE_OTHER:
-		snprintf(why, sizeof(why), "is %s, which no fetch arg can print", facts.why);
-		return not_that(w, why);
-	default:
-		name_values(w, &w->part.type, &facts, value);
-		return part_scalar(&w->part, &facts, value, w->err);
-	}
-}
-
-static bool is_string(const char *type)
-{
-	return strcmp(type, "string") == 0 || strcmp(type, "ustring") == 0;
-}
-
-/* std::string keeps where its text is, and ends it by a zero. */
-static int enter_std_string(struct walk *w, bool *ret_is_one)
-{
-	const char *name = dw_name(&w->part.type.die);
-	int rc;
-
-	*ret_is_one = name && strncmp(name, "basic_string<char,", 18) == 0;
-	if (!*ret_is_one)
-		return 0;
-	rc = find_member(w, "_M_dataplus", 11);
-	return rc < 0 ? rc : find_member(w, "_M_p", 4);
-}
-
-static bool is_text(const struct walk *w, const struct type *element)
-{
-	struct type_facts facts;
-
-	type_facts(element, w->lookup.at.addr_size, &facts);
-	return facts.kind == TYPE_CHAR || (facts.kind == TYPE_NUMBER && facts.size == 1);
-}
-
-static int as_string(struct walk *w, const char *type, struct dwarf_value *value)
-{
-	struct type element;
-	bool is_std = false;
-	int rc = 0;
-
-	if (kind_of(w) == TYPE_RECORD)
-		rc = enter_std_string(w, &is_std);
-	if (rc < 0)
-		return rc;
-	if (kind_of(w) == TYPE_RECORD) {
-		rc = whole_record(w);
-		return rc;
-	}
-	if (kind_of(w) == TYPE_POINTER) {
-		rc = follow(w);
-		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
-	}
-	if (kind_of(w) == TYPE_ARRAY && type_element(&w->part.type, &element) &&
-	    is_text(w, &element))
-		return part_memory(&w->part, type, value, w->err);
-	return not_that(w, "is no string, nor does it point to one");
-}
-
-/* As the user wants it. */
-static int as_told(struct walk *w, const char *type, struct dwarf_value *value)
-{
-	bool is_array = strchr(type, '[') != NULL;
-	struct type_facts facts;
-	int rc;
-
-	if (strlen(type) >= DWARF_TYPE_MAX)
-		return ubp_fail(w->err, ENOTSUP, "the type is too long");
-	if (w->part.is_address && !is_string(type) && !is_array)
-		return part_address(&w->part, value, w->err);
-	w->part.is_address = false;
-	rc = follow_references(w);
-	if (rc < 0)
-		return rc;
-	if (is_string(type))
-		return as_string(w, type, value);
-	if (is_array) { /* of what a pointer points to */
-		if (kind_of(w) == TYPE_POINTER)
-			rc = follow(w);
-		return rc < 0 ? rc : part_memory(&w->part, type, value, w->err);
-	}
-	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
-	return part_typed(&w->part, facts.size, type, value, w->err);
-}
-
-static int as_pointer(struct walk *w, struct dwarf_value *value, int64_t *ret_addend)
-{
-	struct type_facts facts;
-	int rc = 0;
-
-	if (!w->part.is_address)
-		rc = follow_references(w);
-	if (rc < 0)
-		return rc;
-	if (w->part.is_address || kind_of(w) == TYPE_ARRAY)
-		return part_base(&w->part, value, ret_addend, w->err);
-	if (kind_of(w) != TYPE_POINTER)
-		return ubp_fail(w->err, EINVAL, "%.*s is no pointer", (int)w->done, w->text);
-	type_facts(&w->part.type, w->lookup.at.addr_size, &facts);
-	return part_scalar(&w->part, &facts, value, w->err);
-}
-
-/* Up to the variable, or the part of one, that @text names. */
-static int find(struct walk *w, struct dwarf *d, const struct dwarf_place *place, size_t len,
-		size_t *ret_at)
+int walk_find(struct walk *w, struct dwarf *d, const struct dwarf_place *place, size_t len,
+	      size_t *ret_at)
 {
 	int rc = var_expr_parse(w->text, len, &w->expr, ret_at, w->err);
 
@@ -523,37 +396,10 @@ int variables_find(struct dwarf *d, const struct dwarf_place *place, const char 
 {
 	struct walk w = { .text = text, .err = err };
 	size_t at;
-	int rc = find(&w, d, place, len, &at);
+	int rc = walk_find(&w, d, place, len, &at);
 
 	if (rc == 0 && !w.part.is_address)
-		rc = follow_references(&w);
+		rc = walk_follow_references(&w);
 	*ret_part = w.part;
 	return rc;
-}
-
-int dw_value(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-	     const char *type, struct dwarf_value *ret_value, size_t *ret_at,
-	     struct ubp_err *err)
-{
-	struct walk w = { .text = text, .err = err };
-	int rc = find(&w, d, place, len, ret_at);
-
-	if (rc < 0)
-		return rc;
-	*ret_value = (struct dwarf_value){ .names = NULL };
-	return type ? as_told(&w, type, ret_value) : by_itself(&w, ret_value);
-}
-
-int dw_pointer(struct dwarf *d, const struct dwarf_place *place, const char *text, size_t len,
-	       struct dwarf_value *ret_value, int64_t *ret_addend, size_t *ret_at,
-	       struct ubp_err *err)
-{
-	struct walk w = { .text = text, .err = err };
-	int rc = find(&w, d, place, len, ret_at);
-
-	if (rc < 0)
-		return rc;
-	*ret_addend = 0;
-	*ret_value = (struct dwarf_value){ .names = NULL };
-	return as_pointer(&w, ret_value, ret_addend);
 }

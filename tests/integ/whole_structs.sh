@@ -21,6 +21,9 @@ for expr in '*a' '*r' r; do
 	grep -qE "^uprobe: warning: each: left out: .*many .*many has 100 elements" err.txt || fail "$expr: nothing is said of what is left out"
 done
 printed 'q=*a' "$(all q)"
+printed 'a:struct' "$(all a)"
+printed 'q=r:struct' "$(all q)"
+printed 'p:struct to=a->to:struct' 'p_x=1 p_y=2 to_x=5 to_y=6'
 printed 'p' 'p_x=1 p_y=2'
 printed 'a->at x=*a->to' 'at_x=1 at_y=2 x_x=5 x_y=6'
 printed 'a->rows a->rows[1]' 'rows_0={1,2,3} rows_1={4,5,6} rows={4,5,6}'
@@ -30,6 +33,9 @@ printed '*n n *m' 'n=9 n_2=9 m={1,2,3}'
 
 # What has no parts that can be printed says why.
 refused "a->many has 100 elements" "p:$F:each a->many"
+refused "n is no struct, nor does it point to one" "p:$F:each n:struct"
+refused "no variable 'aa' here; did you mean 'a'" "p:$F:each aa:struct"
+refused "a has no member 'titel'; did you mean 'title'\\? It has name, title, kind," "p:$F:each a->titel"
 refused "is no pointer" "p:$F:each *p.x"
 refused "no single value" "p:$F:each *a:string"
 # As a kernel takes it.

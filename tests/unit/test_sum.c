@@ -57,6 +57,7 @@ static void texts(void **state)
 static void registers(void **state)
 {
 	struct sum s = sum_register("di", 8), index = sum_register("si", 2), more;
+	char text[64];
 
 	(void)state;
 	assert_true(sum_shift(&index, 2));
@@ -69,11 +70,13 @@ static void registers(void **state)
 	s = sum_register("di", 0);
 	assert_true(sum_add(&s, &more));
 	is_value(&s, "%di+%ax");
-	assert_false(sum_shift(&s, 1));
+	assert_true(sum_shift(&s, 1)); /* to be shifted back only */
+	assert_int_equal(sum_value_text(&s, text, sizeof(text)), 0);
 	s = sum_const(3);
 	assert_true(sum_add(&s, &more));
 	is_value(&s, "%ax+3");
-	assert_false(sum_shift(&s, 4));
+	assert_true(sum_shift(&s, 4));
+	assert_int_equal(sum_memory_text(&s, text, sizeof(text)), 0);
 }
 
 /* What can't be written is not written otherwise. */
@@ -108,12 +111,81 @@ static void refusals(void **state)
 	assert_int_equal(sum_memory_text(&s, text, sizeof(text)), 0);
 }
 
+static void is_bits(const struct sum *s, unsigned low, unsigned bits, enum sum_above above)
+{
+	assert_int_equal(s->low, low);
+	assert_int_equal(s->bits, bits);
+	assert_int_equal(s->above, above);
+	assert_false(s->up || s->is_lost);
+}
+
+/* Parts of a number: what is shifted, and shifted back. */
+static void shifts(void **state)
+{
+	struct sum s = sum_register("di", 0), number = sum_const(-16);
+	char text[64];
+
+	(void)state;
+	assert_true(sum_shift_right(&s, 4, false));
+	is_bits(&s, 4, 60, SUM_ZEROES);
+	is_value(&s, "%di");
+	assert_true(sum_and(&s, 63));
+	is_bits(&s, 4, 6, SUM_ZEROES);
+	assert_true(sum_divide(&s, 4)); /* it has no sign */
+	is_bits(&s, 6, 4, SUM_ZEROES);
+	assert_false(sum_read(&s));
+	s = sum_register("di", 0);
+	assert_true(sum_shift(&s, 48)); /* a short, with its sign */
+	assert_int_equal(sum_value_text(&s, text, sizeof(text)), 0);
+	assert_true(sum_shift_right(&s, 48, true));
+	is_bits(&s, 0, 16, SUM_SIGNS);
+	assert_true(sum_shift_right(&s, 3, true));
+	is_bits(&s, 3, 13, SUM_SIGNS);
+	assert_true(sum_is_below_zero(&s));
+	is_bits(&s, 15, 1, SUM_ZEROES);
+	s = sum_register("di", 0);
+	assert_true(sum_shift(&s, 32)); /* an int is negative */
+	assert_true(sum_is_below_zero(&s));
+	assert_true(sum_and(&s, 255));
+	is_bits(&s, 31, 1, SUM_ZEROES);
+	s = sum_register("di", 0);
+	assert_true(sum_shift(&s, 32));
+	assert_true(sum_shift_right(&s, 40, false));
+	is_bits(&s, 8, 24, SUM_ZEROES);
+	sum_add_const(&s, 1); /* not to that part */
+	assert_int_equal(sum_value_text(&s, text, sizeof(text)), 0);
+	s = sum_register("di", 0);
+	assert_true(sum_rest(&s, 8));
+	is_bits(&s, 0, 3, SUM_ZEROES);
+	assert_false(sum_rest(&s, 6));
+	/* A sign is lost, what a division does to it is not a shift. */
+	s = sum_register("di", 0);
+	assert_false(sum_divide(&s, 4));
+	assert_true(sum_shift_right(&s, 63, true));
+	assert_true(sum_shift_right(&number, 2, true));
+	is_value(&number, "\\-4");
+	/* No more of memory than was told. */
+	s = sum_register("di", 8);
+	assert_true(sum_read(&s));
+	sum_cut(&s, 32, SUM_ZEROES);
+	assert_true(sum_shift_right(&s, 20, false));
+	is_value(&s, "+8(%di)");
+	assert_int_equal(sum_container(&s), 32);
+	s = sum_register("di", 2);
+	assert_true(sum_multiply(&s, 5));
+	is_value(&s, "%di+%di*4+10");
+	s = sum_register("di", 0);
+	assert_false(sum_multiply(&s, 7));
+	assert_false(sum_multiply(&s, -1));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(texts),
 		cmocka_unit_test(registers),
 		cmocka_unit_test(refusals),
+		cmocka_unit_test(shifts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
