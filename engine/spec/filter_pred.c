@@ -323,7 +323,9 @@ static int parse_number(struct draft *d)
 		return draft_fail(d, "Operand too long");
 	if (!filter_number(text + from, d->at - from, d->field.is_signed, &value)) {
 		d->at = from;
-		return draft_fail(d, "Illegal integer value");
+		(void)draft_fail(d, "Illegal integer value");
+		hint_unit(d->p, from);
+		return -EINVAL;
 	}
 	make_number(d, value, d->field.is_signed);
 	return 0;

@@ -31,6 +31,9 @@ void hint_string(const struct spec_parse *p, struct spec_span expr);
 /* A filter with another language's operator at @at, or word between terms. */
 void hint_operator(struct filter_parser *p, size_t at);
 
+/* A filter's value at @at is no number: perhaps its unit is none. */
+void hint_unit(struct filter_parser *p, size_t at);
+
 /* A filter's field is not known: @len bytes at @name. */
 void hint_field(struct filter_parser *p, const char *name, size_t len);
 
