@@ -79,6 +79,7 @@ static const char *check_source(const struct fetch_op *op, unsigned n_vectors,
 	case FETCH_DURATION:
 	case FETCH_DEREF:
 		return NULL;
+	case FETCH_ENTRY:
 	case FETCH_STORE_VALUE:
 	case FETCH_STORE_MEM:
 	case FETCH_STORE_STRING:

@@ -42,6 +42,7 @@ enum fetch_opcode {
 	FETCH_SUM,      /* regs[.reg] + (regs[.index] << .shift) + .imm; either register may be
 			 * FETCH_NO_REG, which counts 0 */
 	FETCH_VECTOR,   /* low 64 bits of vector register .reg */
+	FETCH_ENTRY,    /* returns: value .reg of the function's entry (struct entry_values) */
 	/* Steps. A FETCH_IMM may be one, too. */
 	FETCH_DEREF, /* acc = word at acc + .imm; or, with .size, so many bytes there */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
@@ -70,6 +71,17 @@ struct fetch_op {
 };
 
 #define FETCH_NO_REG UINT16_MAX
+
+/*
+ * What a return probe keeps of the function's entry: entry(EXPR). Bit k of .known: value k could be read. One that could not ends
+ * the arg, as a FETCH_DEREF that fails; a string is marked as failed.
+ */
+#define ENTRY_VALUES_MAX 8
+
+struct entry_values {
+	uint32_t known;
+	uint64_t value[ENTRY_VALUES_MAX];
+};
 
 /*
  * Strings in a record's data: a 32-bit word in the fixed area, length << 16 |

@@ -210,6 +210,23 @@ static void store(struct run *run, const struct fetch_op *op, uint64_t acc)
 	}
 }
 
+/* The arg of @op ends without a value. */
+static void fail(struct run *run, const struct fetch_op *op)
+{
+	while (!is_store(op))
+		op++;
+	if (op->code == FETCH_STORE_STRING)
+		store_fault(run, op);
+}
+
+/* Has the kernel no such arg? Then it has none of its accidents, either. */
+static bool is_of_entry(const struct run *run, const struct fetch_op *op)
+{
+	while (op > run->program->ops && !is_store(op - 1))
+		op--;
+	return op->code == FETCH_ENTRY;
+}
+
 /* Carry out ops from @op on until the arg is stored or waits for memory. */
 static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 {
@@ -234,6 +251,13 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 			break;
 		case FETCH_VECTOR:
 			acc = in->vectors->v[op->reg];
+			break;
+		case FETCH_ENTRY:
+			if (!in->entry || !(in->entry->known & 1u << op->reg)) {
+				fail(run, op);
+				return;
+			}
+			acc = in->entry->value[op->reg];
 			break;
 		case FETCH_STACK:
 			acc = in->regs->r[in->arch->reg.sp];
@@ -332,6 +356,8 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 	case TASK_DEREF:
 		if (span->got == read_size(run, task->op))
 			advance(run, task->op + 1, task->word);
+		else if (is_of_entry(run, task->op))
+			fail(run, task->op);
 		break;
 	case TASK_MEM:
 		take_mem(run, task, span);
@@ -378,6 +404,18 @@ int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
 	if (program->has_strings == 0)
 		return (int)program->fixed_size;
 	return fetch_lay_out(program, scratch, head, data);
+}
+
+void fetch_run_entry(const struct fetch_program *program, const struct fetch_input *in,
+		     struct fetch_scratch *scratch, struct entry_values *ret_values)
+{
+	uint8_t data[ENTRY_DATA];
+
+	(void)fetch_run(program, in, scratch, 0, data);
+	ret_values->known = 0;
+	memcpy(ret_values->value, data, sizeof(ret_values->value));
+	for (unsigned i = 0; i < ENTRY_VALUES_MAX; i++)
+		ret_values->known |= (uint32_t)data[ENTRY_KNOWN + i] << i;
 }
 
 struct fetch_scratch *fetch_scratch_new(void)

@@ -145,6 +145,8 @@ struct uprobe_at_hit {
 	struct uprobe_handler handler;
 	struct tally_plan *tally;   /* it is counted so; NULL: it is recorded */
 	struct sample_plan *sample; /* which hits are; NULL: all */
+	struct fetch_program
+		*entry; /* what its returns keep of it (fetch_run_entry()); NULL: nothing */
 	bool no_stack;              /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };

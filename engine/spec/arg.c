@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/spec/argument.h"
+#include "engine/spec/entry.h"
 #include "engine/spec/env.h"
 #include "engine/spec/expr.h"
 #include "engine/spec/hint.h"
@@ -193,6 +194,9 @@ static int parse_body(const struct spec_parse *p, struct spec_span text, size_t 
 	rc = spec_parse_expr(&expr, body.expr);
 	if (rc < 0)
 		return rc;
+	if (arg->at_entry && !spec_entry_keep(probe, (size_t)(arg - probe->args)))
+		return spec_fail(p, E2BIG, expr.col,
+				 "Too many values of the entry, 8 are kept for each call");
 	arg->at = (uint32_t)probe->fixed_size;
 	probe->fixed_size += arg->type.size * (arg->type.count > 0 ? arg->type.count : 1u);
 	if (probe->fixed_size > SPEC_FIXED_MAX)

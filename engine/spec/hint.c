@@ -92,6 +92,19 @@ void hint_retval(const struct spec_parse *p)
 		ubp_err_hint(p->err, "r: in place of p: is a probe where the function returns");
 }
 
+void hint_entry(const struct spec_parse *p, struct spec_span expr)
+{
+	if (expr.len < LIST_MAX)
+		ubp_err_hint(p->err, "where it is entered, %.*s is that value", (int)expr.len,
+			     expr.s);
+}
+
+void hint_entry_once(const struct spec_parse *p, struct spec_span inner)
+{
+	if (inner.len < LIST_MAX)
+		ubp_err_hint(p->err, "%.*s is enough", (int)inner.len, inner.s);
+}
+
 void hint_type(const struct spec_parse *p, struct spec_span name)
 {
 	struct names names;

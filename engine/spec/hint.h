@@ -22,6 +22,12 @@ void hint_variable(const struct spec_parse *p, struct spec_span name);
 /* $retval of an entry. */
 void hint_retval(const struct spec_parse *p);
 
+/* entry(@expr) of a probe that does not stand at a return. */
+void hint_entry(const struct spec_parse *p, struct spec_span expr);
+
+/* entry(entry(EXPR)): @inner is "entry(EXPR)". */
+void hint_entry_once(const struct spec_parse *p, struct spec_span inner);
+
 /* A type is not known. */
 void hint_type(const struct spec_parse *p, struct spec_span name);
 

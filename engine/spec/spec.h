@@ -24,6 +24,7 @@
 #define SPEC_DEREF_MAX    14
 #define SPEC_ARRAY_MAX    64
 #define SPEC_FIXED_MAX    3072 /* bytes of all args */
+#define SPEC_ENTRY_MAX    8    /* values of the entry that a return probe keeps */
 #define SPEC_LINE_MAX     4096
 
 enum spec_source {
@@ -76,6 +77,9 @@ struct spec_arg {
 	uint8_t index_shift; /* 0..3 */
 	int64_t addend;
 	uint8_t n_derefs;
+	/* Extended, entry(EXPR): the source, and so many of the dereferences, are of the function's entry; the others of its return. */
+	bool at_entry;
+	uint8_t n_entry_derefs, entry_number; /* which of those that are kept */
 	int32_t deref[SPEC_DEREF_MAX]; /* innermost (first carried out) first */
 	struct spec_type type;
 	uint32_t at;                     /* offset of the value in the record's data, packed */

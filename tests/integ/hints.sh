@@ -25,6 +25,8 @@ hints 'did you mean u32?' 'a=%di:u23' 'a=%di:u32'
 hints 'types are: u8 u16' 'a=%di:integer'
 hints 'did you mean $stack?' 'a=$stak' 'a=$stack'
 hints 'r: in place of p:' 'a=$retval'
+hints 'where it is entered, %si is that value' 'a=entry(%si)' 'a=%si'
+hints 'where it is entered, %di is that value' 'a=entry(arg1)' 'a=arg1'
 "$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"
 
 # filter HINT FILTER MEANT
