@@ -116,6 +116,8 @@ static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_
 	if (arg->n_entry_derefs > arg->n_derefs || (arg->n_entry_derefs && !arg->at_entry) ||
 	    (arg->at_entry && (kind != PROBE_RETURN || arg->entry_number >= SPEC_ENTRY_MAX)))
 		return false;
+	if ((arg->len_arg || arg->len_max) && (!is_string || t->count))
+		return false;
 	if (is_string)
 		return t->size == 4 &&
 		       (n_derefs(arg) > 0 || (arg->source == SPEC_IMM && !arg->at_entry));
@@ -125,14 +127,30 @@ static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_
 /* All but the outermost dereference, which is the store's own. */
 static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_arg *arg)
 {
-	*op++ = arg->at_entry ? (struct fetch_op){ .code = FETCH_ENTRY, .reg = arg->entry_number }
-			      : source_op(arg);
+	*op++ = arg->at_entry
+			? (struct fetch_op){ .code = FETCH_ENTRY, .reg = arg->entry_number }
+			: source_op(arg);
 	for (size_t i = arg->n_entry_derefs; i + 1 < arg->n_derefs; i++)
 		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
 	return op;
 }
 
-static void compile_arg(struct fetch_program *program, const struct spec_arg *arg)
+/* How long the text is, if that is told. */
+static void compile_length(struct fetch_op *store, const struct spec_probe *probe,
+			   const struct spec_arg *arg)
+{
+	const struct spec_arg *told = arg->len_arg ? &probe->args[arg->len_arg - 1] : NULL;
+
+	if (!told && !arg->len_max)
+		return;
+	store->bit_width = arg->type.is_dump ? FETCH_DUMP : FETCH_AT_MOST;
+	store->index = told ? (uint16_t)told->at : arg->len_max;
+	store->shift = told ? told->type.size : 0;
+	store->bit_signed = told && told->type.format == SPEC_SIGNED;
+}
+
+static void compile_arg(struct fetch_program *program, const struct spec_probe *probe,
+			const struct spec_arg *arg)
 {
 	struct fetch_op *op = &program->ops[program->n_ops];
 	const struct spec_type *t = &arg->type;
@@ -152,6 +170,7 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 	if (t->format == SPEC_STRING) {
 		store.reg = (uint16_t)program->has_strings;
 		program->has_strings += t->count ? t->count : 1;
+		compile_length(&store, probe, arg);
 	}
 	if (code == FETCH_STORE_COMM)
 		program->needs_comm = 1;
@@ -208,7 +227,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (!arg_is_sound(arg, probe->kind, at))
+		if (!arg_is_sound(arg, probe->kind, at) || arg->len_arg > i)
 			return ubp_fail(err, EINVAL, "fetch arg '%s' can't be compiled",
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);
@@ -225,7 +244,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	program->fixed_size = (uint32_t)probe->fixed_size;
 	program->offset = probe->offset;
 	for (size_t i = 0; i < probe->n_args; i++)
-		compile_arg(program, &probe->args[i]);
+		compile_arg(program, probe, &probe->args[i]);
 	for (size_t i = 0; i < probe->n_args; i++)
 		if (probe->args[i].read_at)
 			compile_reads(program, &probe->args[i]);

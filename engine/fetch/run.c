@@ -68,6 +68,12 @@ static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, 
 	};
 }
 
+/* Bytes of a string that are read at most. A length that another arg tells is known when all are there. */
+static uint32_t text_max(const struct fetch_op *op)
+{
+	return op->bit_width && !op->shift ? op->index : FETCH_STRING_MAX;
+}
+
 /* Ask for the next piece of a string: bigger each time, but never beyond its page. */
 static void ask_text(struct run *run, const struct fetch_task *task)
 {
@@ -75,7 +81,7 @@ static void ask_text(struct run *run, const struct fetch_task *task)
 	uint64_t vaddr = task->vaddr + text->len;
 	uint32_t len = PAGE - (uint32_t)(vaddr % PAGE);
 	uint32_t guess = 8u * text->len > TEXT_GUESS ? 8u * text->len : TEXT_GUESS;
-	uint32_t most = FETCH_STRING_MAX - text->len;
+	uint32_t most = text_max(task->op) - text->len;
 
 	if (guess > most)
 		guess = most;
@@ -335,7 +341,8 @@ static void take_text(struct run *run, const struct fetch_task *task,
 		      const struct fetch_span *span)
 {
 	struct fetch_text *text = &run->scratch->texts[task->text];
-	const uint8_t *nul = memchr(span->buf, '\0', span->got);
+	const uint8_t *nul =
+		task->op->bit_width == FETCH_DUMP ? NULL : memchr(span->buf, '\0', span->got);
 
 	if (nul) {
 		text->len += (uint16_t)(nul - (const uint8_t *)span->buf + 1);
@@ -343,7 +350,7 @@ static void take_text(struct run *run, const struct fetch_task *task,
 		return;
 	}
 	text->len += (uint16_t)span->got;
-	if (span->got == span->len && text->len < FETCH_STRING_MAX)
+	if (span->got == span->len && text->len < text_max(task->op))
 		ask_text(run, task);
 }
 

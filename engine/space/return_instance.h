@@ -20,7 +20,8 @@ struct site;
 struct return_kept {
 	unsigned n;
 	struct return_kept_one {
-		unsigned since; /* uprobe.life.since: whoever takes the probe's place has it, too */
+		unsigned
+			since; /* uprobe.life.since: whoever takes the probe's place has it, too */
 		struct entry_values values;
 	} v[];
 };

@@ -278,7 +278,8 @@ static int parse_string(struct draft *d)
 	d->pred->test = FILTER_SAME;
 	d->negated = d->op == OP_NE;
 	if (d->op == OP_GLOB)
-		d->pred->test = (uint8_t)filter_pattern(&value, &len, &d->negated);
+		d->pred->test = (uint8_t)filter_pattern(
+			&value, &len, d->field.arg && d->field.arg->type.is_dump, &d->negated);
 	d->pred->text = d->p->n_bytes;
 	d->pred->text_len = (uint32_t)len;
 	memcpy(d->p->filter->bytes + d->p->n_bytes, value, len);

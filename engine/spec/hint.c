@@ -105,6 +105,13 @@ void hint_entry_once(const struct spec_parse *p, struct spec_span inner)
 		ubp_err_hint(p->err, "%.*s is enough", (int)inner.len, inner.s);
 }
 
+void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name)
+{
+	if (arg.len + name.len < LIST_MAX)
+		ubp_err_hint(p->err, "%.*s=%%dx %.*s, if %%dx tells it", (int)name.len, name.s,
+			     (int)arg.len, arg.s);
+}
+
 void hint_type(const struct spec_parse *p, struct spec_span name)
 {
 	struct names names;

@@ -28,6 +28,9 @@ void hint_entry(const struct spec_parse *p, struct spec_span expr);
 /* entry(entry(EXPR)): @inner is "entry(EXPR)". */
 void hint_entry_once(const struct spec_parse *p, struct spec_span inner);
 
+/* string[@name], and no arg before it is called so. */
+void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name);
+
 /* A type is not known. */
 void hint_type(const struct spec_parse *p, struct spec_span name);
 

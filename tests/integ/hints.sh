@@ -27,6 +27,7 @@ hints 'did you mean $stack?' 'a=$stak' 'a=$stack'
 hints 'r: in place of p:' 'a=$retval'
 hints 'where it is entered, %si is that value' 'a=entry(%si)' 'a=%si'
 hints 'where it is entered, %di is that value' 'a=entry(arg1)' 'a=arg1'
+hints 'n=%dx +0(%si):string[n]' 'a=+0(%si):string[n]'
 "$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"
 
 # filter HINT FILTER MEANT
