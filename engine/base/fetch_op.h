@@ -42,6 +42,7 @@ enum fetch_opcode {
 	FETCH_SUM,      /* regs[.reg] + (regs[.index] << .shift) + .imm; either register may be
 			 * FETCH_NO_REG, which counts 0 */
 	FETCH_VECTOR,   /* low 64 bits of vector register .reg */
+	FETCH_ENTRY,    /* returns: value .reg of the function's entry (struct entry_values) */
 	/* Steps. A FETCH_IMM may be one, too. */
 	FETCH_DEREF, /* acc = word at acc + .imm; or, with .size, so many bytes there */
 	/* Stores; end the arg, and come last in this list. .at, .size, .count and the
@@ -57,19 +58,40 @@ enum fetch_opcode {
 struct fetch_op {
 	uint8_t code;       /* enum fetch_opcode */
 	uint8_t size; /* stores: element size in bytes 1 2 4 8 (strings: 4); FETCH_DEREF: 0, or the same */
-	uint8_t bit_width;  /* stores: 0 = no bit-field */
+	uint8_t bit_width; /* stores: 0 = no bit-field; FETCH_STORE_STRING: enum fetch_length */
 	uint8_t bit_offset; /* bits the container is shifted right by */
 	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs; stores of
 			     * strings: number of the (first) string in the program */
 	uint16_t count;     /* stores: array elements, 0 = scalar */
 	uint32_t at;        /* stores: byte offset in the record's data */
-	uint16_t index;     /* FETCH_SUM */
-	uint8_t shift;      /* FETCH_SUM */
-	uint8_t bit_signed; /* stores: the bit-field's highest bit is its sign */
+	uint16_t index;     /* FETCH_SUM; FETCH_STORE_STRING: enum fetch_length */
+	uint8_t shift;      /* the same */
+	uint8_t bit_signed; /* stores: the bit-field's, or the length's, highest bit is its sign */
 	int64_t imm;
 };
 
 #define FETCH_NO_REG UINT16_MAX
+
+/*
+ * Strings with a length, which no array has. .shift 0: .index bytes; else a number of .shift bytes at .index in the record's data, another arg's,
+ * says how many. If that is less than 0, or fewer can be read, the string has failed; 0 bytes need no memory.
+ */
+enum fetch_length {
+	FETCH_TO_NUL,  /* none */
+	FETCH_AT_MOST, /* or up to a NUL, if one comes first */
+	FETCH_DUMP,    /* all, as hexadecimal digits: "48 69 0a" */
+};
+
+/*
+ * What a return probe keeps of the function's entry: entry(EXPR). Bit k of .known: value k could be read. One that could not ends
+ * the arg, as a FETCH_DEREF that fails; a string is marked as failed.
+ */
+#define ENTRY_VALUES_MAX 8
+
+struct entry_values {
+	uint32_t known;
+	uint64_t value[ENTRY_VALUES_MAX];
+};
 
 /*
  * Strings in a record's data: a 32-bit word in the fixed area, length << 16 |

@@ -297,21 +297,24 @@ static int find_exits(struct definitions *defs, struct defined_probe *p,
 			p->uprobe->what, why, why_not.text);
 }
 
-/* At ret instructions nobody knows when the function was entered. */
+/* At ret instructions nobody knows when the function was entered, and with what. */
 static int check_duration(const struct defined_probe *p, const struct spec_probe *spec,
 			  struct ubp_err *err)
 {
-	bool is_wanted = false;
+	bool is_wanted = false, is_entry = false;
 	const char *why;
 
-	for (size_t i = 0; i < spec->n_args; i++)
-		is_wanted |= spec->args[i].source == SPEC_DURATION;
+	for (size_t i = 0; i < spec->n_args; i++) {
+		is_wanted |= spec->args[i].source == SPEC_DURATION || spec->args[i].at_entry;
+		is_entry |= spec->args[i].at_entry;
+	}
 	if (!is_wanted || return_way_of(&p->uprobe->facts, &why) == RETURN_HIJACKED)
 		return 0;
 	return ubp_fail(err, ENOTSUP,
-			"$duration of %s cannot be told: its return can only be probed at its "
-			"ret instructions (%s), where it is not known when it was entered",
-			p->uprobe->what, why);
+			"%s of %s cannot be told: its return can only be probed at its "
+			"ret instructions (%s), where it is not known %s it was entered",
+			is_entry ? "entry()" : "$duration", p->uprobe->what, why,
+			is_entry ? "with what" : "when");
 }
 
 static int check_place(const struct spec_probe *spec, struct definition_file *file,

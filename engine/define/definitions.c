@@ -12,6 +12,7 @@
 #include "engine/define/adding.h"
 #include "engine/define/check.h"
 #include "engine/define/describe.h"
+#include "engine/define/entry_note.h"
 #include "engine/define/exit_jumps.h"
 #include "engine/define/files.h"
 #include "engine/define/match.h"
@@ -137,9 +138,11 @@ int definitions_check_symbols(struct definitions *defs, struct ubp_err *err)
 	return files_check_symbols(defs, err);
 }
 
-void definitions_tell_stops(const struct definitions *defs)
+void definitions_tell(const struct definitions *defs, bool wants_jumps)
 {
-	stops_tell(defs);
+	if (wants_jumps)
+		stops_tell(defs);
+	entry_note_tell(defs);
 }
 
 int definitions_settle(struct definitions *defs)

@@ -75,8 +75,11 @@ void definitions_end_adding(struct definitions *defs);
 int definitions_check_symbols(struct definitions *defs, struct ubp_err *err);
 /* Once all probes are there: the jumps of those of one place begin in one place. 0 or -ENOMEM. */
 int definitions_settle(struct definitions *defs);
-/* Behind that: those that stand for several places, some of which stop threads, are told of (stops.h). */
-void definitions_tell_stops(const struct definitions *defs);
+/*
+ * Behind that, what the user may not know: which of those that stand for several places stop threads, if jumps are wanted (stops.h);
+ * which registers are read too late (entry_note.h).
+ */
+void definitions_tell(const struct definitions *defs, bool wants_jumps);
 
 /* --- what was added: @i counts probes in order of definition ------------------------ */
 

@@ -157,7 +157,8 @@ static int add_plain(struct making *m, const struct expand_arg *arg)
 {
 	struct plain_arg plain = { .is_verbatim = true };
 
-	if (spec_argument(arg->expr) && !m->place->is_entry) {
+	if (spec_argument(arg->expr) && !m->place->is_entry &&
+	    m->d->probe_kind != PROBE_RETURN) {
 		(void)ubp_fail(m->err, EINVAL,
 			       "Arguments are known only where a function is entered");
 		return expand_at(m->d, col_of(m, arg->expr.s), m->err);

@@ -182,7 +182,7 @@ static bool begins_variable(struct spec_span text)
 {
 	char c = span_at(text, 0);
 
-	if (spec_argument(text))
+	if (spec_argument(text) || spec_is_entry(text))
 		return false;
 	return char_is_alpha(c) || c == '_' || c == '*' || c == '&' || c == '(' ||
 	       (c == ':' && span_at(text, 1) == ':');

@@ -94,7 +94,8 @@ static void list_reasons(const struct matching *m, char *text, size_t size)
 		[REFUSED_BOUNDARY] = "behind bytes that are no instructions",
 		[REFUSED_INSN] = "with a first instruction that cannot be moved",
 		[REFUSED_EXITS] = "with returns that cannot be found",
-		[REFUSED_DURATION] = "with a duration that cannot be told",
+		[REFUSED_DURATION] =
+			"with a duration, or values of the entry, that cannot be told",
 		[REFUSED_IFUNC] = "indirect (IFUNC), no process shows the implementation",
 	};
 	size_t at = 0;

@@ -88,6 +88,8 @@ static int fill_probe(const struct definitions *defs, const struct spec_probe *s
 {
 	int rc = fetch_compile(spec, &p->uprobe->program, err);
 
+	if (rc == 0)
+		rc = fetch_compile_entry(spec, &p->uprobe->at_hit.entry, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &p->uprobe->filter, err);
 	if (rc == 0)

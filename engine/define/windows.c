@@ -38,6 +38,11 @@ static const char why_name_there[] =
 static const char why_handler[] = "a handler runs at each hit, while the thread stands still";
 static const char why_handler_there[] = "a handler runs at the hits of another probe there";
 
+static const char why_entry[] = "values of the entry are kept where the thread stops, there "
+				"and at the return (entry())";
+static const char why_entry_there[] =
+	"another probe there keeps values of the entry, for which the thread stops";
+
 static void set_window(struct uprobe_window *w, const struct window *window)
 {
 	unsigned reach = window->jump_len + window->pun.n_fixed;
@@ -164,6 +169,8 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 	defs->is_settled = false;
 	/* What only the interpreter can tell. */
 	why = arch->detour.check ? arch->detour.check(u->program) : NULL;
+	if (u->at_hit.entry)
+		why = why_entry;
 	if (u->at_hit.handler.is_there)
 		why = why_handler;
 	if (!why && u->at_hit.asks_name && !detour_may_drop(u->program, u->filter, u->kind))
@@ -179,8 +186,8 @@ int windows_find(struct definitions *defs, struct defined_probe *p)
 		if (why && find_first(defs, p, why) < 0)
 			return -ENOMEM;
 	}
-	/* What it changes is to be there when the first instruction runs. */
-	if (!u->window.is_behind && !u->at_hit.handler.is_there)
+	/* What a handler changes is to be there when the first instruction runs; and what the entry has is read before it has. */
+	if (!u->window.is_behind && !u->at_hit.handler.is_there && !u->at_hit.entry)
 		choose_breakpoint(defs, p);
 	return 0;
 }
@@ -263,6 +270,7 @@ static int settle_one(const struct definitions *defs, struct defined_probe *cons
 	bool blocked = false;
 
 	if (settle_stop(probes, n, why_handler, why_handler_there) ||
+	    settle_stop(probes, n, why_entry, why_entry_there) ||
 	    settle_stop(probes, n, why_name, why_name_there))
 		return 0;
 	for (size_t i = 0; i < n; i++) {

@@ -9,16 +9,26 @@
 #include <stdlib.h>
 
 #include "engine/base/err.h"
+#include "engine/fetch/scratch.h"
+#include "engine/spec/entry.h"
 #include "engine/spec/probe.h"
 
 /* A source, up to SPEC_DEREF_MAX dereferences of which the last may be the store, a store. */
 #define OPS_PER_ARG_MAX (SPEC_DEREF_MAX + 2)
+_Static_assert(SPEC_ENTRY_MAX == ENTRY_VALUES_MAX, "each has its place");
+
 /* What tells whether it could be read: see compile_reads(). */
 #define OPS_OF_READS_MAX (2 * (SPEC_DEREF_MAX + 3) + SPEC_DEREF_MAX + 1)
 
 static bool is_vector(const struct spec_arg *arg)
 {
 	return arg->source == SPEC_REG && !arg->is_sum && arg->reg >= SPEC_REG_VECTOR;
+}
+
+/* What runs where the arg is stored begins with these: all but what the entry has kept. */
+static unsigned n_derefs(const struct spec_arg *arg)
+{
+	return arg->n_derefs - arg->n_entry_derefs;
 }
 
 static struct fetch_op source_op(const struct spec_arg *arg)
@@ -68,9 +78,9 @@ static enum fetch_opcode store_code(const struct spec_arg *arg)
 	if (arg->source == SPEC_IMM_STRING)
 		return FETCH_STORE_FAULT;
 	if (arg->type.format == SPEC_STRING)
-		return arg->n_derefs == 0 && arg->type.count > 0 ? FETCH_STORE_FAULT
+		return n_derefs(arg) == 0 && arg->type.count > 0 ? FETCH_STORE_FAULT
 								 : FETCH_STORE_STRING;
-	return arg->n_derefs > 0 ? FETCH_STORE_MEM : FETCH_STORE_VALUE;
+	return n_derefs(arg) > 0 ? FETCH_STORE_MEM : FETCH_STORE_VALUE;
 }
 
 static bool regs_are_sound(const struct spec_arg *arg)
@@ -103,21 +113,44 @@ static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_
 		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
 	if (arg->source == SPEC_DURATION && (arg->n_derefs > 0 || kind != PROBE_RETURN))
 		return false;
+	if (arg->n_entry_derefs > arg->n_derefs || (arg->n_entry_derefs && !arg->at_entry) ||
+	    (arg->at_entry && (kind != PROBE_RETURN || arg->entry_number >= SPEC_ENTRY_MAX)))
+		return false;
+	if ((arg->len_arg || arg->len_max) && (!is_string || t->count))
+		return false;
 	if (is_string)
-		return t->size == 4 && (arg->n_derefs > 0 || arg->source == SPEC_IMM);
-	return arg->n_derefs > 0 || t->count == 0;
+		return t->size == 4 &&
+		       (n_derefs(arg) > 0 || (arg->source == SPEC_IMM && !arg->at_entry));
+	return n_derefs(arg) > 0 || t->count == 0;
 }
 
 /* All but the outermost dereference, which is the store's own. */
 static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_arg *arg)
 {
-	*op++ = source_op(arg);
-	for (size_t i = 0; i + 1 < arg->n_derefs; i++)
+	*op++ = arg->at_entry
+			? (struct fetch_op){ .code = FETCH_ENTRY, .reg = arg->entry_number }
+			: source_op(arg);
+	for (size_t i = arg->n_entry_derefs; i + 1 < arg->n_derefs; i++)
 		*op++ = (struct fetch_op){ .code = FETCH_DEREF, .imm = arg->deref[i] };
 	return op;
 }
 
-static void compile_arg(struct fetch_program *program, const struct spec_arg *arg)
+/* How long the text is, if that is told. */
+static void compile_length(struct fetch_op *store, const struct spec_probe *probe,
+			   const struct spec_arg *arg)
+{
+	const struct spec_arg *told = arg->len_arg ? &probe->args[arg->len_arg - 1] : NULL;
+
+	if (!told && !arg->len_max)
+		return;
+	store->bit_width = arg->type.is_dump ? FETCH_DUMP : FETCH_AT_MOST;
+	store->index = told ? (uint16_t)told->at : arg->len_max;
+	store->shift = told ? told->type.size : 0;
+	store->bit_signed = told && told->type.format == SPEC_SIGNED;
+}
+
+static void compile_arg(struct fetch_program *program, const struct spec_probe *probe,
+			const struct spec_arg *arg)
 {
 	struct fetch_op *op = &program->ops[program->n_ops];
 	const struct spec_type *t = &arg->type;
@@ -132,17 +165,18 @@ static void compile_arg(struct fetch_program *program, const struct spec_arg *ar
 		.at = arg->at,
 	};
 
-	if (arg->n_derefs > 0)
+	if (n_derefs(arg) > 0)
 		store.imm = arg->deref[arg->n_derefs - 1];
 	if (t->format == SPEC_STRING) {
 		store.reg = (uint16_t)program->has_strings;
 		program->has_strings += t->count ? t->count : 1;
+		compile_length(&store, probe, arg);
 	}
 	if (code == FETCH_STORE_COMM)
 		program->needs_comm = 1;
 	if (arg->source == SPEC_DURATION)
 		program->needs_duration = 1;
-	if (is_vector(arg))
+	if (is_vector(arg) && !arg->at_entry)
 		program->needs_vectors = 1;
 	op = compile_address(op, arg);
 	*op++ = store;
@@ -154,10 +188,11 @@ static struct fetch_op *compile_read(struct fetch_op *op, const struct spec_arg 
 				     size_t behind, uint32_t at)
 {
 	op = compile_address(op, arg);
-	*op++ = (struct fetch_op){ .code = FETCH_DEREF,
-				   .size = arg->type.size,
-				   .imm = (int64_t)arg->deref[arg->n_derefs - 1] +
-					  (int64_t)behind };
+	if (n_derefs(arg) > 0)
+		*op++ = (struct fetch_op){ .code = FETCH_DEREF,
+					   .size = arg->type.size,
+					   .imm = (int64_t)arg->deref[arg->n_derefs - 1] +
+						  (int64_t)behind };
 	*op++ = (struct fetch_op){ .code = FETCH_IMM, .imm = 1 };
 	*op++ = (struct fetch_op){ .code = FETCH_STORE_VALUE, .size = 1, .at = at };
 	return op;
@@ -192,7 +227,7 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	for (size_t i = 0; i < probe->n_args; i++) {
 		const struct spec_arg *arg = &probe->args[i];
 
-		if (!arg_is_sound(arg, probe->kind, at))
+		if (!arg_is_sound(arg, probe->kind, at) || arg->len_arg > i)
 			return ubp_fail(err, EINVAL, "fetch arg '%s' can't be compiled",
 					arg->name);
 		at += (size_t)arg->type.size * (arg->type.count ? arg->type.count : 1);
@@ -209,10 +244,65 @@ int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_pro
 	program->fixed_size = (uint32_t)probe->fixed_size;
 	program->offset = probe->offset;
 	for (size_t i = 0; i < probe->n_args; i++)
-		compile_arg(program, &probe->args[i]);
+		compile_arg(program, probe, &probe->args[i]);
 	for (size_t i = 0; i < probe->n_args; i++)
 		if (probe->args[i].read_at)
 			compile_reads(program, &probe->args[i]);
+	*ret_program = program;
+	return 0;
+}
+
+/* --- what is kept of the entry -------------------------------------------------------- */
+
+/* The first arg with value @number, or NULL. */
+static const struct spec_arg *find_kept(const struct spec_probe *probe, unsigned number)
+{
+	for (size_t i = 0; i < probe->n_args; i++)
+		if (probe->args[i].at_entry && probe->args[i].entry_number == number)
+			return &probe->args[i];
+	return NULL;
+}
+
+static struct fetch_op *compile_entry_value(struct fetch_op *op, const struct spec_arg *arg)
+{
+	*op++ = source_op(arg);
+	for (size_t i = 0; i < arg->n_entry_derefs; i++)
+		*op++ = (struct fetch_op){ .code = FETCH_DEREF,
+					   .size = i + 1u == arg->n_entry_derefs
+							   ? (uint8_t)spec_entry_size(arg)
+							   : 0,
+					   .imm = arg->deref[i] };
+	return op;
+}
+
+int fetch_compile_entry(const struct spec_probe *probe, struct fetch_program **ret_program,
+			struct ubp_err *err)
+{
+	const size_t n_ops = (size_t)SPEC_ENTRY_MAX * 2 * (SPEC_DEREF_MAX + 3);
+	const struct spec_arg *arg;
+	struct fetch_program *program;
+	struct fetch_op *op;
+
+	*ret_program = NULL;
+	if (!find_kept(probe, 0))
+		return 0;
+	program = calloc(1, sizeof(*program) + n_ops * sizeof(program->ops[0]));
+	if (!program)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	program->fixed_size = ENTRY_DATA;
+	program->offset = probe->offset;
+	op = program->ops;
+	for (uint32_t i = 0; i < SPEC_ENTRY_MAX && (arg = find_kept(probe, i)); i++) {
+		program->needs_vectors |= is_vector(arg);
+		op = compile_entry_value(op, arg);
+		*op++ = (struct fetch_op){ .code = FETCH_STORE_VALUE, .size = 8, .at = 8 * i };
+		op = compile_entry_value(op, arg);
+		*op++ = (struct fetch_op){ .code = FETCH_IMM, .imm = 1 };
+		*op++ = (struct fetch_op){ .code = FETCH_STORE_VALUE,
+					   .size = 1,
+					   .at = ENTRY_KNOWN + i };
+	}
+	program->n_ops = (uint32_t)(op - program->ops);
 	*ret_program = program;
 	return 0;
 }

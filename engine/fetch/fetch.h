@@ -51,6 +51,8 @@ struct fetch_input {
 	uint64_t duration_ns; /* of the call that returns; used if program->needs_duration */
 	/* May be NULL if !program->needs_vectors. */
 	const struct ubp_vectors *vectors;
+	/* What fetch_run_entry() has kept of the call that returns; NULL: nothing is known of its entry. */
+	const struct entry_values *entry;
 };
 
 /*
@@ -60,6 +62,10 @@ struct fetch_input {
  */
 int fetch_compile(const struct spec_probe *probe, struct fetch_program **ret_program,
 		  struct ubp_err *err);
+
+/* What its args want to be kept of the function's entry. *ret_program is NULL if nothing; else as fetch_compile(). */
+int fetch_compile_entry(const struct spec_probe *probe, struct fetch_program **ret_program,
+			struct ubp_err *err);
 
 /*
  * Scratch space for runs, so that the hot path never allocates. One per tracer
@@ -81,5 +87,9 @@ void fetch_scratch_free(struct fetch_scratch *scratch);
  */
 int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
 	      struct fetch_scratch *scratch, size_t head, uint8_t *data);
+
+/* Run a program of fetch_compile_entry(), at the entry. */
+void fetch_run_entry(const struct fetch_program *program, const struct fetch_input *in,
+		     struct fetch_scratch *scratch, struct entry_values *ret_values);
 
 #endif

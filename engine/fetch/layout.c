@@ -44,11 +44,83 @@ static bool is_string_store(const struct fetch_op *op)
 	       op->code == FETCH_STORE_FAULT;
 }
 
-int fetch_lay_out(const struct fetch_program *program, const struct fetch_scratch *scratch,
+/* --- strings with a length ------------------------------------------------------------ */
+
+/* The length that the arg's program asks for. False: it is less than 0. */
+static bool length_of(const struct fetch_op *op, const uint8_t *data, uint64_t *ret_n)
+{
+	*ret_n = op->index;
+	if (!op->shift)
+		return true;
+	*ret_n = 0;
+	memcpy(ret_n, data + op->index, op->shift);
+	return !op->bit_signed || !(*ret_n >> (8 * op->shift - 1) & 1);
+}
+
+/* In place: each byte makes place for those before it. The last blank becomes the NUL. */
+static void make_digits(uint8_t *bytes, uint32_t n)
+{
+	static const char digits[] = "0123456789abcdef";
+
+	for (uint32_t i = n; i-- > 0;) {
+		uint8_t byte = bytes[i];
+
+		bytes[3 * i] = (uint8_t)digits[byte >> 4];
+		bytes[3 * i + 1] = (uint8_t)digits[byte & 15];
+		bytes[3 * i + 2] = ' ';
+	}
+}
+
+/* @max: bytes that there is room for, with a NUL. */
+static void cut_text(const struct fetch_op *op, struct fetch_text *text, uint8_t *bytes,
+		     uint32_t max, const uint8_t *data)
+{
+	uint32_t per_byte = op->bit_width == FETCH_DUMP ? 3 : 1, have = text->len;
+	uint64_t n = 0;
+	bool is_known = text->state != TEXT_UNSET && length_of(op, data, &n);
+
+	if (is_known && text->state == TEXT_ENDED && have - 1 <= n)
+		n = have -= 1; /* a NUL comes first */
+	else if (text->state == TEXT_ENDED)
+		have -= 1;
+	max = op->bit_width == FETCH_DUMP ? max / 3 : max - 1;
+	if (is_known && n > max)
+		n = max;
+	if (!is_known || have < n) {
+		*text = (struct fetch_text){ .state = TEXT_OPEN };
+		return;
+	}
+	if (op->bit_width == FETCH_DUMP)
+		make_digits(bytes, (uint32_t)n);
+	text->len = (uint16_t)(per_byte * n + (per_byte == 1 || n == 0));
+	text->state = TEXT_ENDED;
+	bytes[text->len - 1] = '\0';
+}
+
+/* All have as much room as there is for each, so that no record gets too big by one of them. */
+static void cut_texts(const struct fetch_program *program, struct fetch_scratch *scratch,
+		      size_t head, const uint8_t *data)
+{
+	size_t room = EVENT_RECORD_LIMIT - head - program->fixed_size;
+	uint32_t max = (uint32_t)(room / program->has_strings);
+
+	if (max > FETCH_STRING_MAX)
+		max = FETCH_STRING_MAX;
+	for (size_t i = 0; i < program->n_ops; i++) {
+		const struct fetch_op *op = &program->ops[i];
+
+		if (op->code == FETCH_STORE_STRING && op->bit_width)
+			cut_text(op, &scratch->texts[op->reg], scratch->bytes[op->reg], max,
+				 data);
+	}
+}
+
+int fetch_lay_out(const struct fetch_program *program, struct fetch_scratch *scratch,
 		  size_t head, uint8_t *data)
 {
 	struct room room = { .at = program->fixed_size };
 
+	cut_texts(program, scratch, head, data);
 	for (size_t i = 0; i < program->has_strings; i++) {
 		if (scratch->texts[i].state == TEXT_ENDED)
 			room.left += scratch->texts[i].len;

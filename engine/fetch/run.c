@@ -68,6 +68,12 @@ static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, 
 	};
 }
 
+/* Bytes of a string that are read at most. A length that another arg tells is known when all are there. */
+static uint32_t text_max(const struct fetch_op *op)
+{
+	return op->bit_width && !op->shift ? op->index : FETCH_STRING_MAX;
+}
+
 /* Ask for the next piece of a string: bigger each time, but never beyond its page. */
 static void ask_text(struct run *run, const struct fetch_task *task)
 {
@@ -75,7 +81,7 @@ static void ask_text(struct run *run, const struct fetch_task *task)
 	uint64_t vaddr = task->vaddr + text->len;
 	uint32_t len = PAGE - (uint32_t)(vaddr % PAGE);
 	uint32_t guess = 8u * text->len > TEXT_GUESS ? 8u * text->len : TEXT_GUESS;
-	uint32_t most = FETCH_STRING_MAX - text->len;
+	uint32_t most = text_max(task->op) - text->len;
 
 	if (guess > most)
 		guess = most;
@@ -210,6 +216,23 @@ static void store(struct run *run, const struct fetch_op *op, uint64_t acc)
 	}
 }
 
+/* The arg of @op ends without a value. */
+static void fail(struct run *run, const struct fetch_op *op)
+{
+	while (!is_store(op))
+		op++;
+	if (op->code == FETCH_STORE_STRING)
+		store_fault(run, op);
+}
+
+/* Has the kernel no such arg? Then it has none of its accidents, either. */
+static bool is_of_entry(const struct run *run, const struct fetch_op *op)
+{
+	while (op > run->program->ops && !is_store(op - 1))
+		op--;
+	return op->code == FETCH_ENTRY;
+}
+
 /* Carry out ops from @op on until the arg is stored or waits for memory. */
 static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 {
@@ -234,6 +257,13 @@ static void advance(struct run *run, const struct fetch_op *op, uint64_t acc)
 			break;
 		case FETCH_VECTOR:
 			acc = in->vectors->v[op->reg];
+			break;
+		case FETCH_ENTRY:
+			if (!in->entry || !(in->entry->known & 1u << op->reg)) {
+				fail(run, op);
+				return;
+			}
+			acc = in->entry->value[op->reg];
 			break;
 		case FETCH_STACK:
 			acc = in->regs->r[in->arch->reg.sp];
@@ -311,7 +341,8 @@ static void take_text(struct run *run, const struct fetch_task *task,
 		      const struct fetch_span *span)
 {
 	struct fetch_text *text = &run->scratch->texts[task->text];
-	const uint8_t *nul = memchr(span->buf, '\0', span->got);
+	const uint8_t *nul =
+		task->op->bit_width == FETCH_DUMP ? NULL : memchr(span->buf, '\0', span->got);
 
 	if (nul) {
 		text->len += (uint16_t)(nul - (const uint8_t *)span->buf + 1);
@@ -319,7 +350,7 @@ static void take_text(struct run *run, const struct fetch_task *task,
 		return;
 	}
 	text->len += (uint16_t)span->got;
-	if (span->got == span->len && text->len < FETCH_STRING_MAX)
+	if (span->got == span->len && text->len < text_max(task->op))
 		ask_text(run, task);
 }
 
@@ -332,6 +363,8 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 	case TASK_DEREF:
 		if (span->got == read_size(run, task->op))
 			advance(run, task->op + 1, task->word);
+		else if (is_of_entry(run, task->op))
+			fail(run, task->op);
 		break;
 	case TASK_MEM:
 		take_mem(run, task, span);
@@ -378,6 +411,18 @@ int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
 	if (program->has_strings == 0)
 		return (int)program->fixed_size;
 	return fetch_lay_out(program, scratch, head, data);
+}
+
+void fetch_run_entry(const struct fetch_program *program, const struct fetch_input *in,
+		     struct fetch_scratch *scratch, struct entry_values *ret_values)
+{
+	uint8_t data[ENTRY_DATA];
+
+	(void)fetch_run(program, in, scratch, 0, data);
+	ret_values->known = 0;
+	memcpy(ret_values->value, data, sizeof(ret_values->value));
+	for (unsigned i = 0; i < ENTRY_VALUES_MAX; i++)
+		ret_values->known |= (uint32_t)data[ENTRY_KNOWN + i] << i;
 }
 
 struct fetch_scratch *fetch_scratch_new(void)

@@ -58,11 +58,15 @@ struct fetch_scratch {
 	uint8_t bytes[FETCH_STRINGS_MAX][FETCH_STRING_MAX];
 };
 
+/* Where a program of fetch_compile_entry() stores: values, then a byte for each, 1 if it could be read. */
+#define ENTRY_KNOWN (8 * ENTRY_VALUES_MAX)
+#define ENTRY_DATA  (9 * ENTRY_VALUES_MAX)
+
 /*
- * Copy the strings of a finished run behind the fixed area and fill in their
+ * Copy the strings of a finished run behind the fixed area, those with a length cut to that, and fill in their
  * length words. Returns the length of the data or -E2BIG.
  */
-int fetch_lay_out(const struct fetch_program *program, const struct fetch_scratch *scratch,
+int fetch_lay_out(const struct fetch_program *program, struct fetch_scratch *scratch,
 		  size_t head, uint8_t *data);
 
 #endif

@@ -24,6 +24,7 @@
 #include "engine/returns/hijack.h"
 #include "engine/returns/hijack_chain.h"
 #include "engine/returns/ops.h"
+#include "engine/space/return_instance.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/trace/held.h"
@@ -55,8 +56,11 @@ static void record_from(struct hit *hit, struct tracee *t, struct site *site,
 				   0);
 	}
 	if (wants_return)
-		return_hijack(hit->plant, t, site, regs, moment_mono_ns(hit, &m),
-			      jump->n_numbers);
+		return_hijack(hit->plant, t,
+			      &(struct return_entry){ .site = site,
+						      .entered_ns = moment_mono_ns(hit, &m),
+						      .n_numbers = jump->n_numbers },
+			      regs);
 	moment_end(hit, &m);
 }
 

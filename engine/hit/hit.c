@@ -12,6 +12,7 @@
 #include "arch/host.h"
 #include "engine/base/again.h"
 #include "engine/hit/detour.h"
+#include "engine/hit/entry_values.h"
 #include "engine/hit/fault.h"
 #include "engine/hit/in_place.h"
 #include "engine/hit/probes_at.h"
@@ -272,14 +273,18 @@ static enum trap_verdict at_trampoline(struct hit *hit, const struct held *held,
 	now_ns = moment_mono_ns(hit, &m);
 	regs->r[arch->reg.pc] = ri->real;
 	for (uint32_t i = ri->n_entries; i-- > 0;) {
-		struct site *site = ri->entries[i].site;
+		const struct return_entry *entry = &ri->entries[i];
+		struct site *site = entry->site;
 
-		m.duration_ns = now_ns - ri->entries[i].entered_ns;
-		for (size_t p = 0; p < site->n_probes; p++)
-			if (site->probes[p]->kind == PROBE_RETURN &&
-			    !uprobe_is_since(site->probes[p], ri->entries[i].n_numbers))
-				record_hit(hit, &m, site->probes[p],
-					   site_probed(site, site->probes[p]), ri->real);
+		m.duration_ns = now_ns - entry->entered_ns;
+		for (size_t p = 0; p < site->n_probes; p++) {
+			struct uprobe *probe = site->probes[p];
+
+			m.entry = entry_values_of(entry, probe);
+			if (probe->kind == PROBE_RETURN &&
+			    !uprobe_is_since(probe, entry->n_numbers))
+				record_hit(hit, &m, probe, site_probed(site, probe), ri->real);
+		}
 	}
 	moment_end(hit, &m);
 	if (t->probes->n_unwinders)

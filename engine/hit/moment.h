@@ -11,6 +11,7 @@
 
 #include "arch/arch.h"
 
+struct entry_values;
 struct site;
 struct tracee;
 
@@ -32,6 +33,8 @@ struct moment {
 	uint64_t now_ns;             /* in the session's clock */
 	int cpu;                     /* -1: not known yet */
 	uint64_t duration_ns;        /* of the call that returns, where that is known */
+	const struct entry_values
+		*entry; /* what the probe has kept of the call that returns; NULL: nothing */
 	struct hit_change *change;   /* NULL: handlers may change nothing */
 	bool has_vectors;            /* one of the probes has asked for them */
 	struct ubp_vectors vectors;

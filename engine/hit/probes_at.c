@@ -3,6 +3,9 @@
 
 #include "engine/hit/probes_at.h"
 
+#include <stdlib.h>
+
+#include "engine/hit/entry_values.h"
 #include "engine/hit/record.h"
 #include "engine/plant/upgrade.h"
 #include "engine/returns/entry.h"
@@ -23,19 +26,24 @@ static const struct ubp_regs *regs_before(const struct site *site, const struct 
 }
 
 /* The return addresses of all return probes. */
-static void entry_return(struct hit *hit, const struct moment *m, struct site *site,
+static void entry_return(struct hit *hit, struct moment *m, struct site *site,
 			 const struct uprobe *probe, struct ubp_regs *regs)
 {
+	struct return_entry entry = {
+		.site = site,
+		.entered_ns = moment_mono_ns(hit, m),
+		.n_numbers = probe_list(hit->plant)->n_numbers,
+	};
 	struct ubp_regs before;
+	const struct ubp_regs *seen = regs_before(site, probe, regs, &before);
 
-	if (regs_before(site, probe, regs, &before) == regs) {
-		return_hijack(hit->plant, m->t, site, regs, moment_mono_ns(hit, m),
-			      probe_list(hit->plant)->n_numbers);
-		return;
-	}
-	return_hijack(hit->plant, m->t, site, &before, moment_mono_ns(hit, m),
-		      probe_list(hit->plant)->n_numbers);
-	return_ops(m->t->process->space)->copy(probe->arch, regs, &before);
+	m->regs = seen;
+	entry.kept = entry_values_keep(hit, m, site);
+	m->regs = regs;
+	return_hijack(hit->plant, m->t, &entry, seen == regs ? regs : &before);
+	if (seen != regs)
+		return_ops(m->t->process->space)->copy(probe->arch, regs, &before);
+	free(entry.kept);
 }
 
 static void entry_probes(struct hit *hit, struct moment *m, struct site *site,

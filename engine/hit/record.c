@@ -118,6 +118,7 @@ void moment_begin(struct hit *hit, struct moment *m, struct tracee *t,
 	m->now_ns = event_clock_now(hit->opt.clock);
 	m->cpu = task_one_cpu(t, m->now_ns);
 	m->duration_ns = 0;
+	m->entry = NULL;
 	m->change = NULL;
 	m->has_vectors = false;
 }
@@ -212,6 +213,7 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		.comm = r->comm,
 		.duration_ns = m->duration_ns,
 		.vectors = probe->program->needs_vectors ? moment_vectors(m) : NULL,
+		.entry = m->entry,
 	};
 	size_t head = probe_kind_head(probe->kind);
 
@@ -222,6 +224,22 @@ static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		memcpy(r->comm, m->t->task.comm, sizeof(r->comm));
 	}
 	return fetch_run(probe->program, &in, hit->scratch, head, r->data);
+}
+
+void record_entry(struct hit *hit, struct moment *m, const struct uprobe *probe,
+		  uint64_t site_vaddr, struct entry_values *ret_values)
+{
+	struct reader reader = { hit, m };
+	struct fetch_memory memory = { read_memory, &reader };
+	const struct fetch_input in = {
+		.arch = m->t->process->space->arch,
+		.regs = m->regs,
+		.memory = &memory,
+		.hit_vaddr = site_vaddr,
+		.vectors = probe->at_hit.entry->needs_vectors ? moment_vectors(m) : NULL,
+	};
+
+	fetch_run_entry(probe->at_hit.entry, &in, hit->scratch, ret_values);
 }
 
 /* Was some of what this hit wanted left unread since then? */

@@ -22,6 +22,10 @@
 void record_hit(struct hit *hit, struct moment *m, struct uprobe *probe, uint64_t site_vaddr,
 		uint64_t ret_ip);
 
+/* The function that @probe, which has .at_hit.entry, stands at is entered: what its return wants to know of that. */
+void record_entry(struct hit *hit, struct moment *m, const struct uprobe *probe,
+		  uint64_t site_vaddr, struct entry_values *ret_values);
+
 /*
  * The moment of a stop: read once for all probes of the place. It must be ended when all of them
  * are recorded.

@@ -289,13 +289,15 @@ static int join_return(struct update *u, const struct mapping *m, uint64_t vaddr
 	if (has_return(u, probe, vaddr))
 		return 0;
 	if (way_of(u, probe, &why) == RETURN_AT_RETS) {
-		if (probe->program->needs_duration)
+		if (probe->program->needs_duration || probe->at_hit.entry)
 			return ubp_fail(
 				err, ENOTSUP,
-				"%s: $duration cannot be told in process %d: %s, so "
+				"%s: %s cannot be told in process %d: %s, so "
 				"breakpoints on ret instructions are needed, where it is "
-				"not known when a function was entered",
-				probe->what, (int)u->held.t->process->pid, why);
+				"not known %s a function was entered",
+				probe->what, probe->at_hit.entry ? "entry()" : "$duration",
+				(int)u->held.t->process->pid, why,
+				probe->at_hit.entry ? "with what" : "when");
 		if (probe->n_exits)
 			return join_exits(u, probe, vaddr, err);
 		if (!u->plant->opt.force)

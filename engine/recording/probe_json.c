@@ -50,6 +50,10 @@ static json_t *arg_to_json(const struct spec_arg *arg)
 			json, "read_at",
 			json_pack("[i,i]", (int)arg->read_at,
 				  arg->n_derefs ? (int)arg->deref[arg->n_derefs - 1] : 0));
+	if (json && type->is_dump)
+		(void)json_object_set_new(json, "dump", json_true());
+	if (json && arg->at_entry)
+		(void)json_object_set_new(json, "entry", json_true());
 	return json;
 }
 
@@ -210,6 +214,8 @@ static bool arg_of_json(const json_t *json, size_t fixed, struct spec_arg *arg)
 		return false;
 	if (!take_read_at(json, fixed, arg))
 		return false;
+	arg->type.is_dump = json_is_true(json_object_get(json, "dump"));
+	arg->at_entry = json_is_true(json_object_get(json, "entry"));
 	arg->names = names ? names_of_json(names) : NULL;
 	return !names || arg->names;
 }

@@ -56,7 +56,7 @@ static struct return_instance *instance_at(struct space *space, pid_t tid, uint6
 		/* Another thread has this stack now: its end was overtaken. */
 		returns_count(ri, ri->tid == tid ? MISSED_SKIPPED : MISSED_THREAD);
 		returns_unlink(ri);
-		ri->n_entries = 0;
+		returns_clear_entries(ri);
 	} else {
 		if (ps->ret->by_slot.n >= ps->ret->sweep_at)
 			return_ops(space)->sweep(space);
@@ -125,9 +125,10 @@ static bool is_ours(const struct space *space, uint64_t sp, uint64_t address)
 	return entry.real && hijack_is_ours(ps, &entry, address);
 }
 
-void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
-		   struct ubp_regs *regs, uint64_t now_ns, unsigned n_numbers)
+void return_hijack(const struct plant *plant, struct tracee *t,
+		   const struct return_entry *entry, struct ubp_regs *regs)
 {
+	struct site *site = entry->site;
 	struct space *space = t->process->space;
 	struct plant_space *ps = space->plant;
 	const struct return_ops *ops = return_ops(space);
@@ -146,7 +147,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	if (is_ours(space, sp, real)) {
 		ri = real == ps->ret->trampoline ? map_get(&ps->ret->by_slot, sp)
 						 : ops->take_over(t, sp);
-		if (!ri || returns_add_entry(ri, site, now_ns, n_numbers) < 0)
+		if (!ri || returns_add_entry(ri, entry) < 0)
 			returns_count_site(site, MISSED_NO_ROOM);
 		if (ri)
 			ops->replace(space, regs);
@@ -154,7 +155,7 @@ void return_hijack(const struct plant *plant, struct tracee *t, struct site *sit
 	}
 	ops->overtake(t, sp);
 	ri = instance_at(space, t->tid, sp);
-	if (!ri || returns_add_entry(ri, site, now_ns, n_numbers) < 0) {
+	if (!ri || returns_add_entry(ri, entry) < 0) {
 		returns_count_site(site, MISSED_NO_ROOM);
 		if (ri)
 			returns_drop(ps, ri); /* nobody's yet */

@@ -12,19 +12,20 @@
 #include "engine/space/space.h"
 #include "engine/space/state.h"
 
+struct return_entry;
 struct tracee;
 struct ubp_regs;
 
 /*
- * The function at @site was entered with these registers: make it
+ * The function at @entry->site was entered with these registers: make it
  * return to the trampoline. Where the return address is in one of them (RETURN_IN_REGISTER), it is
  * replaced there, and the caller is to write it back. A return address that is hijacked already
  * (tail call) gets one more function that returns there. One that the kernel has replaced may have
- * to stay as it is (kernel.h). @now_ns: in CLOCK_KIND_MONO. @n_numbers: probes that came later do not tell this return: all
+ * to stay as it is (kernel.h). @entry is copied; its .n_numbers: probes that came later do not tell this return: all
  * that there are (struct probe_list), or those that a detour was made for.
  */
-void return_hijack(const struct plant *plant, struct tracee *t, struct site *site,
-		   struct ubp_regs *regs, uint64_t now_ns, unsigned n_numbers);
+void return_hijack(const struct plant *plant, struct tracee *t,
+		   const struct return_entry *entry, struct ubp_regs *regs);
 
 /*
  * A thread arrived at the trampoline with these registers: put the real address

@@ -118,9 +118,13 @@ static int add_entry(const struct space *space, struct return_instance *ri,
 {
 	struct site *site = plant_site_of_slot(space, entry->back);
 
-	return site ? returns_add_entry(ri, site, time_of(space->plant, entry->time),
-					numbers_of(site, entry->back))
-		    : 0;
+	const struct return_entry entered = {
+		.site = site,
+		.entered_ns = site ? time_of(space->plant, entry->time) : 0,
+		.n_numbers = site ? numbers_of(site, entry->back) : 0,
+	};
+
+	return site ? returns_add_entry(ri, &entered) : 0;
 }
 
 /* The functions that were entered by jumps behind the first one. */
@@ -144,7 +148,7 @@ static struct return_instance *instance_at(struct plant_space *ps, uint64_t slot
 		return returns_new(ps, slot_vaddr);
 	returns_count(ri, MISSED_SKIPPED);
 	returns_unlink(ri);
-	ri->n_entries = 0;
+	returns_clear_entries(ri);
 	ri->missed = MISSED_N;
 	ri->disarm_sp = ri->outer = 0;
 	return ri;

@@ -170,8 +170,16 @@ struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr)
 	return ri;
 }
 
-int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t entered_ns,
-		      unsigned n_numbers)
+/* NULL, as where nothing is known, too, if memory is short. */
+static struct return_kept *clone_kept(const struct return_kept *kept)
+{
+	size_t size = kept ? sizeof(*kept) + kept->n * sizeof(kept->v[0]) : 0;
+	struct return_kept *clone = kept ? malloc(size) : NULL;
+
+	return clone ? memcpy(clone, kept, size) : NULL;
+}
+
+int returns_add_entry(struct return_instance *ri, const struct return_entry *entry)
 {
 	if (ri->n_entries == ri->cap) {
 		uint32_t cap = ri->cap ? ri->cap * 2 : 2;
@@ -182,8 +190,16 @@ int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t en
 		ri->entries = bigger;
 		ri->cap = cap;
 	}
-	ri->entries[ri->n_entries++] = (struct return_entry){ site, entered_ns, n_numbers };
+	ri->entries[ri->n_entries] = *entry;
+	ri->entries[ri->n_entries++].kept = clone_kept(entry->kept);
 	return 0;
+}
+
+void returns_clear_entries(struct return_instance *ri)
+{
+	for (uint32_t i = 0; i < ri->n_entries; i++)
+		free(ri->entries[i].kept);
+	ri->n_entries = 0;
 }
 
 void returns_link_in_place(struct return_list *list, struct return_instance *ri)
@@ -206,6 +222,7 @@ void returns_free_one(struct return_instance *ri)
 	while (ri) {
 		struct return_instance *under = ri->under;
 
+		returns_clear_entries(ri);
 		free(ri->entries);
 		free(ri);
 		ri = under;
@@ -297,8 +314,13 @@ struct return_instance *returns_clone(const struct return_instance *ri)
 		free(clone);
 		return NULL;
 	}
-	if (ri->n_entries)
-		memcpy(clone->entries, ri->entries, ri->n_entries * sizeof(*clone->entries));
+	clone->n_entries = 0;
+	for (; clone->n_entries < ri->n_entries; clone->n_entries++) {
+		struct return_entry *entry = &clone->entries[clone->n_entries];
+
+		*entry = ri->entries[clone->n_entries];
+		entry->kept = clone_kept(entry->kept);
+	}
 	return clone;
 }
 
@@ -307,17 +329,19 @@ static struct return_instance *copy_one(const struct return_instance *ri,
 					const struct plant_space *to)
 {
 	struct return_instance *copy = returns_clone(ri);
-	uint32_t kept = 0;
+	uint32_t n = 0;
 
 	for (uint32_t i = 0; copy && i < ri->n_entries; i++) {
-		struct return_entry entry = ri->entries[i];
+		struct return_entry entry = copy->entries[i];
 
 		entry.site = map_get(&to->sites, entry.site->vaddr);
 		if (entry.site)
-			copy->entries[kept++] = entry;
+			copy->entries[n++] = entry;
+		else
+			free(entry.kept);
 	}
 	if (copy)
-		copy->n_entries = kept;
+		copy->n_entries = n;
 	return copy;
 }
 

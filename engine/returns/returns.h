@@ -16,6 +16,7 @@ struct guard_return;
 struct part_copied;
 struct part_left;
 struct plant_space;
+struct return_entry;
 struct return_instance;
 struct return_list;
 struct site;
@@ -102,9 +103,10 @@ struct return_instance *returns_clone(const struct return_instance *ri);
 /* An instance for this stack word, empty, in no list. NULL: out of memory. */
 struct return_instance *returns_new(struct plant_space *ps, uint64_t slot_vaddr);
 
-/* The function at @site was entered at @entered_ns. 0 or -ENOMEM. */
-int returns_add_entry(struct return_instance *ri, struct site *site, uint64_t entered_ns,
-		      unsigned n_numbers);
+/* A function was entered, as @entry tells, which is copied, with its .kept. 0 or -ENOMEM. */
+int returns_add_entry(struct return_instance *ri, const struct return_entry *entry);
+/* Forget all functions that were entered. */
+void returns_clear_entries(struct return_instance *ri);
 
 /* Put it in where it belongs by its stack word: further in is newer. */
 void returns_link_in_place(struct return_list *list, struct return_instance *ri);

@@ -396,6 +396,7 @@ static int make_filtered(const struct ubp_session *s, const struct spec_probe *s
 		return -ENOMEM;
 	}
 	rc = fetch_compile(spec, &probe->program, err);
+	rc = rc < 0 ? rc : fetch_compile_entry(spec, &probe->at_hit.entry, err);
 	if (rc == 0 && filter)
 		rc = filter_parse(filter, spec, &probe->filter, err);
 	if (rc == 0)

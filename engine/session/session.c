@@ -354,8 +354,8 @@ int session_prepare(struct ubp_session *s, struct ubp_err *err)
 	if (live_begin(s) < 0 || definitions_settle(s->defined) < 0)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	/* Who wants breakpoints knows that they stop. */
-	if (s->opt.mode == UBP_MODE_AUTO || s->opt.mode == UBP_MODE_JUMP)
-		definitions_tell_stops(s->defined);
+	definitions_tell(s->defined,
+			 s->opt.mode == UBP_MODE_AUTO || s->opt.mode == UBP_MODE_JUMP);
 	definitions_end_adding(s->defined);
 	return 0;
 }

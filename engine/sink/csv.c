@@ -90,7 +90,7 @@ static void add_foreign_cell(struct csv *csv, struct sink_buf *to, const char *t
 	add_cell(to, csv->cell.data ? csv->cell.data : "", csv->cell.len);
 }
 
-/* Strings alone have no quotes of their own; one that could not be read is empty. */
+/* Strings alone have no quotes of their own; what could not be read is empty. */
 static void add_value(struct csv *csv, struct sink_buf *to, const struct spec_arg *arg,
 		      const struct event_record *record)
 {
@@ -107,6 +107,8 @@ static void add_value(struct csv *csv, struct sink_buf *to, const struct spec_ar
 		return;
 	}
 	csv->cell.len = 0;
+	if (!arg->type.count && sink_is_fault(record, arg, 0))
+		return;
 	if (arg->type.format == SPEC_CHAR && !arg->type.count && !arg->names) {
 		uint8_t byte = (uint8_t)sink_value(record, arg, 0);
 

@@ -207,6 +207,10 @@ static void add_value(struct sink_buf *buf, const struct event_record *record,
 
 	if (arg->names && add_named(buf, record, arg, i))
 		return;
+	if (sink_is_fault(record, arg, i)) {
+		sink_buf_add(buf, "null", 4);
+		return;
+	}
 	switch (arg->type.format) {
 	case SPEC_STRING:
 		str = sink_string(record, arg, i);

@@ -100,6 +100,10 @@ static void add_value(struct sink_buf *to, const struct event_record *record,
 			sink_buf_add_text(to, "{}");
 		return;
 	}
+	if (sink_is_fault(record, arg, i)) {
+		sink_buf_add_text(to, "{}");
+		return;
+	}
 	value = sink_value(record, arg, i);
 	byte = (uint8_t)value;
 	if (arg->type.format == SPEC_CHAR)

@@ -206,6 +206,8 @@ static bool set_string(struct parts *k, Perfetto__DebugAnnotation *note,
 		str = (struct sink_str){ (const uint8_t *)name.data, name.len };
 	else if (arg->type.format == SPEC_STRING)
 		str = sink_string(record, arg, i);
+	else if (sink_is_fault(record, arg, i))
+		str = (struct sink_str){ 0 };
 	else if (arg->type.format == SPEC_CHAR) {
 		byte = (uint8_t)sink_value(record, arg, i);
 		str = (struct sink_str){ &byte, 1 };
@@ -457,7 +459,8 @@ static void add_counters(struct perfetto *p, const struct spec_probe *probe,
 		char name[SPEC_NAME_MAX + SPEC_ARG_NAME_MAX + 2];
 
 		if (arg->type.count || arg->names || arg->type.format == SPEC_STRING ||
-		    arg->type.format == SPEC_CHAR || arg->type.format == SPEC_HEX)
+		    arg->type.format == SPEC_CHAR || arg->type.format == SPEC_HEX ||
+		    sink_is_fault(record, arg, 0))
 			continue;
 		(void)snprintf(name, sizeof(name), "%s.%s", probe->event, arg->name);
 		uuid = hash_text(hash_number(0, process_track(p, record->pid)), name);

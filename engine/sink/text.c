@@ -50,6 +50,8 @@ static char *put_number(char *to, const struct event_record *record, const struc
 {
 	uint8_t byte;
 
+	if (sink_is_fault(record, arg, i))
+		return sink_put_text(to, "(fault)", 7);
 	switch (arg->type.format) {
 	case SPEC_SIGNED:
 		return sink_put_int(to, sink_signed_value(record, arg, i));

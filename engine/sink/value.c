@@ -59,6 +59,11 @@ bool sink_is_read(const struct event_record *record, const struct spec_arg *arg,
 	return read[0] ? at + size <= PAGE : at >= PAGE;
 }
 
+bool sink_is_fault(const struct event_record *record, const struct spec_arg *arg, size_t i)
+{
+	return arg->at_entry && !sink_is_read(record, arg, i);
+}
+
 struct sink_str sink_string(const struct event_record *record, const struct spec_arg *arg,
 			    size_t i)
 {

@@ -32,6 +32,11 @@ uint64_t sink_value(const struct event_record *record, const struct spec_arg *ar
 int64_t sink_signed_value(const struct event_record *record, const struct spec_arg *arg,
 			  size_t i);
 
+/*
+ * Is element @i of a numeric arg a fault, and not a number? Only where the kernel has no such arg, entry(): its own are 0 then.
+ */
+bool sink_is_fault(const struct event_record *record, const struct spec_arg *arg, size_t i);
+
 /* Could the memory of element @i of a numeric arg be read? True where that is not told (struct spec_arg.read_at). */
 bool sink_is_read(const struct event_record *record, const struct spec_arg *arg, size_t i);
 

@@ -10,10 +10,21 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "engine/base/fetch_op.h"
 #include "engine/space/uprobe.h"
 
 struct return_list;
 struct site;
+
+/* What the return probes of a site keep of one entry, each in a place of its own. */
+struct return_kept {
+	unsigned n;
+	struct return_kept_one {
+		unsigned
+			since; /* uprobe.life.since: whoever takes the probe's place has it, too */
+		struct entry_values values;
+	} v[];
+};
 
 /* A function that was entered and has not returned. */
 struct return_entry {
@@ -21,6 +32,7 @@ struct return_entry {
 	uint64_t entered_ns; /* in CLOCK_KIND_MONO */
 	unsigned
 		n_numbers; /* probes that came later (uprobe_is_since()) do not tell its return */
+	struct return_kept *kept; /* its own; NULL: nothing */
 };
 
 /* A hijacked return address. */

@@ -33,6 +33,7 @@ void uprobe_put(struct uprobe *probe)
 	uprobe_put(probe->life.successor);
 	free(probe->program);
 	filter_free(probe->filter);
+	free(probe->at_hit.entry);
 	free(probe->at_hit.tally);
 	free(probe->at_hit.sample);
 	free(probe->at_hit.leaf);

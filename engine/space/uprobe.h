@@ -150,6 +150,8 @@ struct uprobe_at_hit {
 	struct sample_plan *sample; /* which hits are; NULL: all */
 	/* Of a return probe at rets, of which one may have no jump: what a detour at the entry carries out in a copy (arch/leaf.h); NULL: nothing. */
 	struct leaf *leaf;
+	struct fetch_program
+		*entry; /* what its returns keep of it (fetch_run_entry()); NULL: nothing */
 	bool no_stack;              /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "engine/spec/argument.h"
+#include "engine/spec/entry.h"
 #include "engine/spec/env.h"
 #include "engine/spec/expr.h"
 #include "engine/spec/hint.h"
@@ -100,7 +101,8 @@ static int choose_type(const struct spec_parse *p, const struct spec_body *body,
 	if (body->has_type)
 		col += (size_t)(body->type.s - body->all.s);
 	if (is_text_expr(body->expr)) {
-		if (body->count > 0 || (body->has_type && !span_is(body->type, "string")))
+		if (body->count > 0 || body->len_name.s ||
+		    (body->has_type && !span_is(body->type, "string")))
 			return spec_fail(p, EINVAL, col,
 					 "$comm and immediate-string only accepts string type");
 		*type = (struct spec_type){ .format = SPEC_STRING,
@@ -119,7 +121,36 @@ static int choose_type(const struct spec_parse *p, const struct spec_body *body,
 		hint_type(p, body->type);
 		return -EINVAL;
 	}
+	if (type->is_dump && !body->len_max && !body->len_name.s)
+		return spec_fail(
+			p, EINVAL, col,
+			"hex needs how many bytes: hex[16], or hex[n] with an argument n");
 	type->count = body->count;
+	return 0;
+}
+
+/* string[n], hex[n]: n is an arg that stands before this one. */
+static int find_length(const struct spec_parse *p, const struct spec_body *body, size_t col,
+		       const struct spec_probe *probe, struct spec_arg *arg)
+{
+	const struct spec_span name = body->len_name;
+	size_t i = 0, n = (size_t)(arg - probe->args);
+
+	arg->len_max = body->len_max;
+	if (!name.s)
+		return 0;
+	col += (size_t)(name.s - body->all.s);
+	while (i < n && !span_is(name, probe->args[i].name))
+		i++;
+	if (i == n) {
+		(void)spec_fail(p, EINVAL, col, "No argument of this name stands before it");
+		hint_length(p, body->all, name);
+		return -EINVAL;
+	}
+	if (probe->args[i].type.count || probe->args[i].type.format == SPEC_STRING ||
+	    probe->args[i].type.format == SPEC_FLOAT)
+		return spec_fail(p, EINVAL, col, "This argument is no number");
+	arg->len_arg = (uint16_t)(i + 1);
 	return 0;
 }
 
@@ -190,9 +221,14 @@ static int parse_body(const struct spec_parse *p, struct spec_span text, size_t 
 	rc = choose_type(p, &body, expr.col, &arg->type);
 	if (rc < 0)
 		return rc;
-	rc = spec_parse_expr(&expr, body.expr);
+	rc = find_length(p, &body, expr.col, probe, arg);
+	if (rc == 0)
+		rc = spec_parse_expr(&expr, body.expr);
 	if (rc < 0)
 		return rc;
+	if (arg->at_entry && !spec_entry_keep(probe, (size_t)(arg - probe->args)))
+		return spec_fail(p, E2BIG, expr.col,
+				 "Too many values of the entry, 8 are kept for each call");
 	arg->at = (uint32_t)probe->fixed_size;
 	probe->fixed_size += arg->type.size * (arg->type.count > 0 ? arg->type.count : 1u);
 	if (probe->fixed_size > SPEC_FIXED_MAX)

@@ -13,17 +13,27 @@
 #include "engine/spec/parse.h"
 #include "engine/spec/spec.h"
 
-/* "+8(" "arg2" "):u32" */
+#define ENTRY "entry("
+
+/* "+8(" "arg2" "):u32", or "+0(entry(" "arg2" ")):string" */
 struct parts {
 	struct spec_span head, tail;
 	unsigned n;
+	bool at_entry; /* entry( is in .head */
 };
 
-/* Behind the "+8(" or "-u0x10(" that @s starts with, or @s. */
+bool spec_is_entry(struct spec_span text)
+{
+	return span_starts(text, ENTRY);
+}
+
+/* Behind the "+8(", "-u0x10(" or "entry(" that @s starts with, or @s. */
 static const char *skip_deref(const char *s, const char *end)
 {
 	const char *at = s;
 
+	if (spec_is_entry((struct spec_span){ s, (size_t)(end - s) }))
+		return s + strlen(ENTRY);
 	if (at == end || (*at != '+' && *at != '-'))
 		return s;
 	while (at < end && *at != '(' && *at != ':')
@@ -35,8 +45,10 @@ static bool cut(struct spec_span expr, struct parts *parts)
 {
 	const char *end = expr.s + expr.len, *at = expr.s, *next;
 
-	while ((next = skip_deref(at, end)) != at)
+	while ((next = skip_deref(at, end)) != at) {
+		parts->at_entry |= *at == 'e';
 		at = next;
+	}
 	parts->head = span_until(expr, at);
 	if (at < end && *at == '$')
 		at++;
@@ -51,7 +63,7 @@ static bool cut(struct spec_span expr, struct parts *parts)
 
 unsigned spec_argument(struct spec_span expr)
 {
-	struct parts parts;
+	struct parts parts = { 0 };
 
 	return cut(expr, &parts) ? parts.n : 0;
 }
@@ -95,7 +107,8 @@ int spec_argument_expand(const struct spec_parse *p, const struct spec_probe *pr
 	int len;
 
 	(void)cut(expr, &parts);
-	if (probe->kind != PROBE_ENTRY || probe->symbol_off)
+	/* entry() itself tells where it cannot be. */
+	if ((probe->kind != PROBE_ENTRY && !parts.at_entry) || probe->symbol_off)
 		return spec_fail(
 			p, EINVAL, col,
 			span_find(expr, '$')

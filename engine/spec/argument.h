@@ -16,6 +16,9 @@
 struct spec_parse;
 struct spec_probe;
 
+/* Does @text begin with "entry("? No variable does. */
+bool spec_is_entry(struct spec_span text);
+
 /* Its number, from 1; 0: @expr, EXPR[:TYPE], is about no such argument. */
 unsigned spec_argument(struct spec_span expr);
 

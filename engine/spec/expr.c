@@ -8,6 +8,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/num.h"
+#include "engine/spec/argument.h"
 #include "engine/spec/chars.h"
 #include "engine/spec/env.h"
 #include "engine/spec/hint.h"
@@ -21,8 +22,6 @@
 
 /* Highest N of $argN: words in the kernel's stack. */
 #define ARG_NUMBER_MAX 2048
-
-static int parse_nested(struct spec_expr *e, struct spec_span text);
 
 static int fail_expr(const struct spec_expr *e, int code, const char *text)
 {
@@ -227,7 +226,7 @@ static int parse_deref(struct spec_expr *e, struct spec_span text)
 		return spec_fail(e->p, EINVAL, e->col + inner.len,
 				 "Dereference brace is not closed");
 	col = e->col;
-	rc = parse_nested(e, span_until(inner, close));
+	rc = spec_parse_nested(e, span_until(inner, close));
 	if (rc < 0)
 		return rc;
 	e->col = col;
@@ -240,7 +239,7 @@ static int parse_deref(struct spec_expr *e, struct spec_span text)
 	return push_deref(e, (int32_t)(uint32_t)(uint64_t)offset);
 }
 
-static int parse_nested(struct spec_expr *e, struct spec_span text)
+int spec_parse_nested(struct spec_expr *e, struct spec_span text)
 {
 	char first = span_at(text, 0);
 
@@ -259,6 +258,8 @@ static int parse_nested(struct spec_expr *e, struct spec_span text)
 	case '(':
 		return fail_expr(e, EOPNOTSUPP, "BTF is not available or not supported");
 	default:
+		if (!e->p->env->strict && spec_is_entry(text))
+			return spec_parse_entry(e, text);
 		if (char_is_alpha(first) || first == '_')
 			return fail_expr(e, EINVAL, "BTF is not available or not supported");
 		return fail_expr(e, EINVAL, "Invalid fetch argument");
@@ -269,5 +270,5 @@ int spec_parse_expr(struct spec_expr *e, struct spec_span text)
 {
 	e->n_slots = 1;
 	e->arg->n_derefs = 0;
-	return parse_nested(e, text);
+	return spec_parse_nested(e, text);
 }

@@ -34,6 +34,7 @@ struct spec_expr {
 	size_t col; /* where carets go; see expr.c on what the kernel does to it */
 	unsigned n_slots;
 	enum expr_outer outer;
+	bool is_at_entry; /* inside of entry() */
 };
 
 /* Parse @text; the caller has set .p, .arg, .kind and .col. */
@@ -45,6 +46,12 @@ int spec_parse_expr(struct spec_expr *e, struct spec_span text);
  */
 bool spec_is_sum(struct spec_span text);
 int spec_parse_sum(struct spec_expr *e, struct spec_span text);
+
+/* Extended, entry.c: parse "entry(EXPR)" (spec_is_entry()), and fill in what the arg has of the entry. */
+int spec_parse_entry(struct spec_expr *e, struct spec_span text);
+
+/* Parse what stands in a dereference, or in entry(). */
+int spec_parse_nested(struct spec_expr *e, struct spec_span text);
 
 /* Number of a register by its name without '%', as the arch table gives it; or -1. */
 int spec_register(const struct spec_parse *p, struct spec_span name);

@@ -65,8 +65,9 @@ bool filter_cpu_list(const char *text, size_t len, unsigned n_cpus, uint8_t *set
 /*
  * What kind of match the pattern of a '~' is (filter_test). Strips what only
  * says so: *text and *len then are what is to be compared. *ret_negated: it had
- * a leading '!'.
+ * a leading '!'. @has_digits: one that begins with a digit is a pattern, too; to the kernel it is none.
  */
-enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negated);
+enum filter_test filter_pattern(const char **text, size_t *len, bool has_digits,
+				bool *ret_negated);
 
 #endif

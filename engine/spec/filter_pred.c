@@ -278,7 +278,8 @@ static int parse_string(struct draft *d)
 	d->pred->test = FILTER_SAME;
 	d->negated = d->op == OP_NE;
 	if (d->op == OP_GLOB)
-		d->pred->test = (uint8_t)filter_pattern(&value, &len, &d->negated);
+		d->pred->test = (uint8_t)filter_pattern(
+			&value, &len, d->field.arg && d->field.arg->type.is_dump, &d->negated);
 	d->pred->text = d->p->n_bytes;
 	d->pred->text_len = (uint32_t)len;
 	memcpy(d->p->filter->bytes + d->p->n_bytes, value, len);
@@ -323,7 +324,9 @@ static int parse_number(struct draft *d)
 		return draft_fail(d, "Operand too long");
 	if (!filter_number(text + from, d->at - from, d->field.is_signed, &value)) {
 		d->at = from;
-		return draft_fail(d, "Illegal integer value");
+		(void)draft_fail(d, "Illegal integer value");
+		hint_unit(d->p, from);
+		return -EINVAL;
 	}
 	make_number(d, value, d->field.is_signed);
 	return 0;

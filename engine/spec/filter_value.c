@@ -190,7 +190,8 @@ bool filter_cpu_list(const char *text, size_t len, unsigned n_cpus, uint8_t *set
 
 /* --- patterns ------------------------------------------------------------- */
 
-enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negated)
+enum filter_test filter_pattern(const char **text, size_t *len, bool has_digits,
+				bool *ret_negated)
 {
 	const char *s = *text;
 	size_t n = *len;
@@ -203,7 +204,7 @@ enum filter_test filter_pattern(const char **text, size_t *len, bool *ret_negate
 	}
 	*text = s;
 	*len = n;
-	if (!n || char_is_digit(s[0]))
+	if (!n || (!has_digits && char_is_digit(s[0])))
 		return FILTER_SAME; /* the kernel takes a leading digit for an index */
 	leading = s[0] == '*';
 	trailing = n > 1 && s[n - 1] == '*';

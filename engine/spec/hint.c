@@ -9,6 +9,8 @@
 #include "arch/arch.h"
 #include "engine/base/err.h"
 #include "engine/base/nearest.h"
+#include "engine/base/units.h"
+#include "engine/spec/chars.h"
 #include "engine/spec/env.h"
 #include "engine/spec/filter_parse.h"
 #include "engine/spec/type.h"
@@ -90,6 +92,26 @@ void hint_retval(const struct spec_parse *p)
 		ubp_err_hint(p->err, "r: in place of p: is a probe where the function returns");
 }
 
+void hint_entry(const struct spec_parse *p, struct spec_span expr)
+{
+	if (expr.len < LIST_MAX)
+		ubp_err_hint(p->err, "where it is entered, %.*s is that value", (int)expr.len,
+			     expr.s);
+}
+
+void hint_entry_once(const struct spec_parse *p, struct spec_span inner)
+{
+	if (inner.len < LIST_MAX)
+		ubp_err_hint(p->err, "%.*s is enough", (int)inner.len, inner.s);
+}
+
+void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name)
+{
+	if (arg.len + name.len < LIST_MAX)
+		ubp_err_hint(p->err, "%.*s=%%dx %.*s, if %%dx tells it", (int)name.len, name.s,
+			     (int)arg.len, arg.s);
+}
+
 void hint_type(const struct spec_parse *p, struct spec_span name)
 {
 	struct names names;
@@ -109,6 +131,30 @@ void hint_string(const struct spec_parse *p, struct spec_span expr)
 	if (!p->env->strict && expr.len < LIST_MAX)
 		ubp_err_hint(p->err, "+0(%.*s):string is the text that %.*s points to",
 			     (int)expr.len, expr.s, (int)expr.len, expr.s);
+}
+
+void hint_unit(struct filter_parser *p, size_t at)
+{
+	size_t len = strspn(p->text + at, "-.0123456789");
+
+	if (len && char_is_alpha(p->text[at + len]) && p->probe->takes_units)
+		ubp_err_hint(p->err, "units are ns us ms s min h, or B kB KiB MB MiB GB GiB TB "
+				     "TiB, as in 50ms");
+}
+
+/* A word behind a number: a unit, after a blank? */
+static bool is_apart(const struct filter_parser *p, size_t at)
+{
+	size_t before = at, len = 0;
+	char number[8] = "1";
+	uint64_t ignored;
+
+	while (before > 0 && char_is_space(p->text[before - 1]))
+		before--;
+	for (; char_is_alpha(p->text[at + len]) && len < 4; len++)
+		number[1 + len] = p->text[at + len];
+	return before > 0 && before < at && char_is_digit(p->text[before - 1]) &&
+	       p->probe->takes_units && units_number(number, 1 + len, false, &ignored);
 }
 
 void hint_operator(struct filter_parser *p, size_t at)
@@ -133,6 +179,8 @@ void hint_operator(struct filter_parser *p, size_t at)
 			return;
 		}
 	}
+	if (is_apart(p, at))
+		ubp_err_hint(p->err, "a unit stands right behind its number, as in 50ms");
 }
 
 void hint_field(struct filter_parser *p, const char *name, size_t len)

@@ -22,6 +22,15 @@ void hint_variable(const struct spec_parse *p, struct spec_span name);
 /* $retval of an entry. */
 void hint_retval(const struct spec_parse *p);
 
+/* entry(@expr) of a probe that does not stand at a return. */
+void hint_entry(const struct spec_parse *p, struct spec_span expr);
+
+/* entry(entry(EXPR)): @inner is "entry(EXPR)". */
+void hint_entry_once(const struct spec_parse *p, struct spec_span inner);
+
+/* string[@name], and no arg before it is called so. */
+void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name);
+
 /* A type is not known. */
 void hint_type(const struct spec_parse *p, struct spec_span name);
 
@@ -30,6 +39,9 @@ void hint_string(const struct spec_parse *p, struct spec_span expr);
 
 /* A filter with another language's operator at @at, or word between terms. */
 void hint_operator(struct filter_parser *p, size_t at);
+
+/* A filter's value at @at is no number: perhaps its unit is none. */
+void hint_unit(struct filter_parser *p, size_t at);
 
 /* A filter's field is not known: @len bytes at @name. */
 void hint_field(struct filter_parser *p, const char *name, size_t len);

@@ -25,12 +25,13 @@ struct spec_probe *spec_probe_new(size_t n_args)
 	return probe;
 }
 
-int spec_probe_tell_faults(struct spec_probe *probe)
+int spec_probe_tell_faults(struct spec_probe *probe, bool all)
 {
 	for (size_t i = 0; i < probe->n_args; i++) {
 		struct spec_arg *arg = &probe->args[i];
 
-		if (!arg->n_derefs || arg->type.format == SPEC_STRING)
+		if (arg->type.format == SPEC_STRING ||
+		    (!arg->at_entry && (!all || !arg->n_derefs)))
 			continue;
 		arg->read_at = (uint32_t)probe->fixed_size;
 		probe->fixed_size += spec_arg_read_size(arg);

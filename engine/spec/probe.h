@@ -21,8 +21,11 @@ static inline size_t spec_arg_read_size(const struct spec_arg *arg)
 	return !arg->read_at ? 0 : arg->type.count ? 4 : 1;
 }
 
-/* Numbers whose memory could not be read are to be told from those that are 0: sets .read_at of each. -E2BIG: there is no room for that. */
-int spec_probe_tell_faults(struct spec_probe *probe);
+/*
+ * Numbers whose memory could not be read are to be told from those that are 0: sets .read_at of each; of those with entry(), or
+ * @all. -E2BIG: there is no room for that.
+ */
+int spec_probe_tell_faults(struct spec_probe *probe, bool all);
 
 bool spec_probe_same_event(const struct spec_probe *a, const struct spec_probe *b);
 

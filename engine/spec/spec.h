@@ -23,7 +23,9 @@
 #define SPEC_ARGS_MAX     128
 #define SPEC_DEREF_MAX    14
 #define SPEC_ARRAY_MAX    64
+#define SPEC_DUMP_MAX     1024 /* bytes of hex[N] */
 #define SPEC_FIXED_MAX    3072 /* bytes of all args */
+#define SPEC_ENTRY_MAX    8    /* values of the entry that a return probe keeps */
 #define SPEC_LINE_MAX     4096
 
 enum spec_source {
@@ -61,6 +63,7 @@ struct spec_type {
 	uint8_t size;      /* element bytes: 1 2 4 8, strings 4 */
 	uint8_t bit_width; /* 0: not a bit-field; size is then the container's */
 	uint8_t bit_offset;
+	bool is_dump;   /* extended: hex[N], bytes as a string of digits */
 	uint16_t count; /* array elements, 0: scalar */
 };
 
@@ -69,6 +72,8 @@ struct spec_arg {
 	char text[SPEC_ARG_TEXT_MAX + 1]; /* EXPR[:TYPE] as written */
 	enum spec_source source;
 	uint16_t reg; /* index into struct ubp_regs, or SPEC_REG_VECTOR + N */
+	/* Extended, strings with a length: number, from 1, of the arg that tells it; or so many bytes. 0, 0: they end with a NUL. */
+	uint16_t len_arg, len_max;
 	uint64_t value;
 	/* Extended, of SPEC_REG; .is_sum: there are any. */
 	bool is_sum;
@@ -76,6 +81,9 @@ struct spec_arg {
 	uint8_t index_shift; /* 0..3 */
 	int64_t addend;
 	uint8_t n_derefs;
+	/* Extended, entry(EXPR): the source, and so many of the dereferences, are of the function's entry; the others of its return. */
+	bool at_entry;
+	uint8_t n_entry_derefs, entry_number; /* which of those that are kept */
 	int32_t deref[SPEC_DEREF_MAX]; /* innermost (first carried out) first */
 	struct spec_type type;
 	uint32_t at;                     /* offset of the value in the record's data, packed */

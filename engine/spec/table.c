@@ -173,7 +173,7 @@ static int add_parsed(struct spec_table *table, const struct spec_parse *p,
 		      struct spec_probe *probe, bool may_rename)
 {
 	probe->takes_units = !table->env.strict;
-	if (table->env.tells_faults && spec_probe_tell_faults(probe) < 0) {
+	if (spec_probe_tell_faults(probe, table->env.tells_faults) < 0) {
 		spec_probe_free(probe);
 		return spec_fail(p, E2BIG, 0, "Event too big (too many fields?)");
 	}

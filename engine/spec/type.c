@@ -6,19 +6,46 @@
 #include <errno.h>
 
 #include "engine/base/num.h"
+#include "engine/spec/env.h"
 
-/* The [N] of a type: *type loses it. */
-static int parse_count(const struct spec_parse *p, struct spec_span *type,
-		       struct spec_span text, size_t col, uint16_t *ret_count)
+/* Extended: the number of bytes of hex[N], or the name of the argument that tells that, or how long a string is. */
+static bool is_length(const struct spec_parse *p, struct spec_span type, struct spec_span size)
 {
-	const char *open = span_find(*type, '['), *close;
-	struct spec_span size;
+	bool is_dump = span_is(type, "hex");
+
+	if (p->env->strict ||
+	    (!is_dump && !span_is(type, "string") && !span_is(type, "ustring")))
+		return false;
+	return is_dump || span_is_identifier(size);
+}
+
+static int parse_length(const struct spec_parse *p, struct spec_body *body,
+			struct spec_span size, size_t col)
+{
+	uint64_t n;
+
+	if (span_is_identifier(size)) {
+		body->len_name = size;
+		return 0;
+	}
+	if (num_u64(size.s, size.len, 0, &n) < 0 || n == 0 || n > SPEC_DUMP_MAX)
+		return spec_fail(p, EINVAL, col,
+				 "A dump has 1 to 1024 bytes, or as many as an argument says");
+	body->len_max = (uint16_t)n;
+	return 0;
+}
+
+/* The [N] of a type: body->type loses it. */
+static int parse_count(const struct spec_parse *p, struct spec_body *body, size_t col)
+{
+	struct spec_span text = body->all, size;
+	const char *open = span_find(body->type, '['), *close;
 	uint64_t count;
 
 	if (!open)
 		return 0;
-	size = span_from(*type, open + 1);
-	*type = span_until(*type, open);
+	size = span_from(body->type, open + 1);
+	body->type = span_until(body->type, open);
 	close = span_find(size, ']');
 	if (!close)
 		return spec_fail(p, EINVAL, col + text.len, "Array is not closed");
@@ -27,11 +54,13 @@ static int parse_count(const struct spec_parse *p, struct spec_span *type,
 				 "Array has wrong suffix");
 	size = span_until(size, close);
 	col += (size_t)(size.s - text.s);
+	if (is_length(p, body->type, size))
+		return parse_length(p, body, size, col);
 	if (num_u64(size.s, size.len, 0, &count) < 0 || count == 0 || count > UINT32_MAX)
 		return spec_fail(p, EINVAL, col, "Invalid array size");
 	if (count > SPEC_ARRAY_MAX)
 		return spec_fail(p, EINVAL, col, "Array number is too big");
-	*ret_count = (uint16_t)count;
+	body->count = (uint16_t)count;
 	return 0;
 }
 
@@ -46,7 +75,7 @@ int spec_body_cut(const struct spec_parse *p, struct spec_span text, size_t col,
 	ret->expr = span_until(text, colon);
 	ret->has_type = true;
 	ret->type = span_from(text, colon + 1);
-	return parse_count(p, &ret->type, text, col, &ret->count);
+	return parse_count(p, ret, col);
 }
 
 /* clang-format off */
@@ -72,11 +101,12 @@ static const struct {
 	/* Extended, and last. */
 	{ "f32", { .format = SPEC_FLOAT, .size = 4 } },
 	{ "f64", { .format = SPEC_FLOAT, .size = 8 } },
+	{ "hex", { .format = SPEC_STRING, .is_dump = true, .size = 4 } },
 };
 /* clang-format on */
 
 #define N_TYPES    (sizeof(types) / sizeof(types[0]))
-#define N_EXTENDED 2
+#define N_EXTENDED 3
 
 const char *spec_type_name(size_t i)
 {
@@ -162,5 +192,5 @@ bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type)
 bool spec_type_equal(const struct spec_type *a, const struct spec_type *b)
 {
 	return a->format == b->format && a->size == b->size && a->is_ustring == b->is_ustring &&
-	       a->count == b->count;
+	       a->is_dump == b->is_dump && a->count == b->count;
 }

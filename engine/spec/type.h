@@ -17,6 +17,9 @@ struct spec_body {
 	bool has_type;
 	struct spec_span type; /* without [N] */
 	uint16_t count;        /* 0: no [N] */
+	/* Extended, what stands between the brackets of a string's or a dump's length: the name of an arg; or bytes of a dump. */
+	struct spec_span len_name;
+	uint16_t len_max;
 };
 
 /* Cut a body; @col is the column of its first byte. */

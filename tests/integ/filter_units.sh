@@ -16,11 +16,14 @@ all=$(passed 'ns > 0')
 [ "$(passed 'd > 1us && d < 1h && d < 60min && d < 3600s')" = "$all" ] || fail "units of time"
 [ "$(passed 'ns >= 1KiB && ns >= 1kB && ns < 1TiB')" = "$all" ] || fail "units of size"
 
+# A unit that is none, or an odd number before one, has a hint; it is not the kernel's.
+units='  hint: units are ns us ms s min h, or B kB KiB MB MiB GB GiB TB TiB, as in 50ms'
 refused() { # refused COLUMN FILTER ARG...
-	local column=$1 filter=$2 status=0
+	local column=$1 filter=$2 status=0 hint=$units
 	shift 2
+	[ "$1" != --strict ] || hint=
 	"$UPROBE" --check "$@" --filter "$filter" > out.txt 2> err.txt || status=$?
-	printf 'uprobe: error: Illegal integer value\n  %s\n%*s^\n' "$filter" "$((column + 2))" "" | diff -u - err.txt ||
+	printf 'uprobe: error: Illegal integer value\n  %s\n%*s^\n%s' "$filter" "$((column + 2))" "" "${hint:+$hint$'\n'}" | diff -u - err.txt ||
 		fail "$filter: another message"
 	[ $status = 1 ] || fail "$filter: status $status"
 }

@@ -126,7 +126,7 @@ static void tells_kinds_of_patterns(void **state)
 		size_t len = strlen(text);
 		bool negated = !cases[i].negated;
 
-		assert_int_equal(filter_pattern(&text, &len, &negated), cases[i].test);
+		assert_int_equal(filter_pattern(&text, &len, false, &negated), cases[i].test);
 		assert_int_equal(negated, cases[i].negated);
 		assert_int_equal(len, strlen(cases[i].text));
 		assert_memory_equal(text, cases[i].text, len);
