@@ -24,8 +24,8 @@ int known_member(struct dwarf *d, const struct type *type, const char *name, siz
  * What such a type is printed as: the names of its parts. False: as its own members, or as a number;
  * the library may be another one than those that are known.
  */
-bool known_each_part(struct dwarf *d, const struct type *type, void (*each)(void *ctx, const char *name),
-		     void *ctx);
+bool known_each_part(struct dwarf *d, const struct type *type,
+		     void (*each)(void *ctx, const char *name), void *ctx);
 
 /*
  * Where the elements are: a pointer, or an array, in *ret_member. Sets *ret_element where the pointer does

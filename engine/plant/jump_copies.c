@@ -17,7 +17,7 @@
 #include "engine/trace/process.h"
 
 void jump_disarm_copies(const struct plant_space *owner, bool only_used,
-			  struct patches *patches)
+			struct patches *patches)
 {
 	const struct arch_jump *arch = &patches->space->arch->jump;
 	size_t pos = 0;
