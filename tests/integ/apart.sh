@@ -50,6 +50,26 @@ host memory greet hello you
 go; finish; host_done
 [ "$(sed -n 's/^pages //p' out.txt)" -lt 5000 ] || fail "the host has paid for $(grep pages out.txt)"
 
+# Who runs for somebody else does not have an engine that somebody names.
+if [ "$(id -u)" = 0 ] && [ "$where" != here ]; then
+	pub=$(mktemp -d /tmp/ubp-secure.XXXXXX) && chmod 777 "$pub" && cp "$TOOLS/apart_host" "$pub/host" || fail "cp"
+	trap 'rm -rf "$pub"; cleanup' EXIT
+	printf '#!/bin/sh\necho ran > %s/ran\nexit 1\n' "$pub" > "$pub/engine"
+	chmod 755 "$pub/engine"
+	start busy 2
+	UBP_ENGINE=$pub/engine timeout "$TIMEOUT" "$pub/host" apart plain "$PID" "p:$FIXTURES/busy:step" > out.txt 2>&1
+	[ -e "$pub/ran" ] || fail "the engine that UBP_ENGINE names is not run: $(cat out.txt)"
+	rm "$pub/ran"
+	if [ "$(findmnt -no OPTIONS -T "$pub" | tr , '\n' | grep -c '^nosuid$')" = 0 ]; then
+		chown 65534 "$pub/host" && chmod 4755 "$pub/host" || fail "chmod"
+		UBP_ENGINE=$pub/engine timeout "$TIMEOUT" "$pub/host" apart plain "$PID" "p:$FIXTURES/busy:step" > out.txt 2>&1
+		[ ! -e "$pub/ran" ] || fail "with another's rights the engine that UBP_ENGINE names is run"
+	fi
+	go; finish
+	rm -rf "$pub"
+	trap cleanup EXIT
+fi
+
 # The host is killed, and a child of it has all of its descriptors: the engine ends all the same, and takes everything out.
 host forks step busy 2
 read -r word child <&"$from"

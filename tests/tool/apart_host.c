@@ -8,7 +8,7 @@
  *	waits     a thread waits for any child, and there are some
  *	signals   it has a handler for SIGCHLD, and no child
  *	limits    what of its limits and descriptors has changed
- *	memory    128 MB of it are written, a session is begun, and all are written again
+ *	memory    600 MB of it are written, a session is begun, and all are written again
  *	forks     a child that has all that the host has lives on; it is told
  *	beside    a thread adds a probe of the file "prog", which takes as long as it likes; that 300 events came is told at once
  *	plain     none of these
@@ -34,7 +34,7 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_live.h"
 
-#define MEMORY ((size_t)128 << 20)
+#define MEMORY ((size_t)600 << 20)
 
 static struct ubp_session *session;
 static long n_events;
