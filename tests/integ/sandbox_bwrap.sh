@@ -28,3 +28,23 @@ host=(bwrap --unshare-all --ro-bind / / --proc /proc --dev /dev --tmpfs /sys --t
 	--setenv HELLO /tmp/demo/build/hello)
 as_user "${host[@]}" /tmp/demo/docs/demo.sh > out 2>&1 < /dev/null || fail "the demo as an ordinary user in bubblewrap: $(tail -n 6 out)"
 grep -q '^All traces came as expected' out || fail "the demo said nothing at its end"
+
+# The kernel's tree where there is none: in a container that has /dev/fuse.
+if [ -x "${UBP_FS:-}" ] && [ -c /dev/fuse ] && [ "$(id -u)" = 0 ]; then
+	mkdir "$DIR/fs" && cp "$UBP_FS" "$FIXTURES/hello" "$DIR/fs/" || fail "cp"
+	cat > "$DIR/fs/in.sh" <<-'END'
+		mkdir /tmp/t
+		/tmp/fs/ubp-fs /tmp/t &
+		for i in $(seq 200); do [ -e /tmp/t/uprobe_events ] && break; read -r -t 0.05 <> <(:); done
+		main=$(nm /tmp/fs/hello | sed -n 's/^0*\([0-9a-f]*\) T main$/\1/p')
+		echo "p:box/e /tmp/fs/hello:0x$main n=%di:s32" >> /tmp/t/uprobe_events || exit
+		echo 1 > /tmp/t/events/box/e/enable
+		echo go | /tmp/fs/hello > /dev/null
+		sed -n 's/.*: e: .* //p' /tmp/t/trace
+	END
+	timeout "$TIMEOUT" bwrap --die-with-parent --unshare-pid --unshare-ipc --unshare-uts --unshare-net --ro-bind / / --proc /proc --dev /dev --dev-bind /dev/fuse /dev/fuse \
+		--tmpfs /sys --tmpfs /tmp --ro-bind "$DIR/fs" /tmp/fs --cap-add CAP_SYS_ADMIN --cap-add CAP_SYS_PTRACE bash /tmp/fs/in.sh > out 2>&1 < /dev/null
+	[ "$(cat out)" = n=1 ] || fail "the tree in bubblewrap: $(cat out)"
+else
+	echo "without the tree: no ubp-fs, no /dev/fuse, or not root"
+fi
