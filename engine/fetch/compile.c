@@ -135,7 +135,7 @@ static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_a
 	return op;
 }
 
-/* Is its number stored before any memory is read? */
+/* Is its number there only when memory was read? */
 static bool needs_memory(const struct spec_arg *arg)
 {
 	return n_derefs(arg) > 0 || (arg->source == SPEC_STACK && !arg->at_entry);

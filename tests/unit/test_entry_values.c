@@ -85,6 +85,8 @@ static void is_refused_where_it_makes_no_sense(void **state)
 		"+0(entry(%si)):string is the text that entry(%si) points to");
 	refused("r:e /bin/x:1 a=entry(+0(%si)):u8[4]", false, EINVAL,
 		"String accepts only memory argument", 30, NULL);
+	refused("r:e /bin/x:1 a=entry(\\3)", false, EINVAL,
+		"entry() takes a register, a word of the stack, memory or argN", 21, NULL);
 	refused("r:e /bin/x:1 a=entry(buf)", false, EINVAL,
 		"entry() takes a register, a word of the stack, memory or argN", 21, NULL);
 	refused("r:e /bin/x:1 entry(%di) entry(%si) entry(%dx) entry(%cx) entry(%r8) "

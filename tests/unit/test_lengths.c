@@ -57,9 +57,12 @@ static void is_refused_where_it_makes_no_sense(void **state)
 	(void)state;
 	refused("p:e /bin/x:1 s=+0(%si):string[n]", false,
 		"No argument of this name stands before it", 30);
-	assert_string_equal("n=%dx +0(%si):string[n], if %dx tells it", err.hint);
-	refused("p:e /bin/x:1 s=+0(%si):string[n] n=%dx", false,
+	assert_string_equal("n=%dx s=+0(%si):string[n], if %dx tells it", err.hint);
+	refused("p:e /bin/x:1 s=+0(%si):string[n] m=%cx n=%dx", false,
 		"No argument of this name stands before it", 30);
+	assert_string_equal("put n=%dx before it", err.hint);
+	refused("p:e /bin/x:1 s=%si:hex[4]", false, "String accepts only memory argument", 19);
+	assert_string_equal("+0(%si):hex[4] is what %si points to", err.hint);
 	refused("p:e /bin/x:1 n=+0(%si):string s=+0(%si):string[n]", false,
 		"This argument is no number", 47);
 	refused("p:e /bin/x:1 n=+0(%si):u8[2] s=+0(%si):hex[n]", false,
