@@ -33,8 +33,8 @@
 
 enum fetch_opcode {
 	/* Sources: set the accumulator. */
-	FETCH_REG,      /* regs[.reg] */
-	FETCH_STACK,    /* memory word at sp + .imm words, unreadable: 0 */
+	FETCH_REG, /* regs[.reg] */
+	FETCH_STACK, /* memory word at sp + .imm words; unreadable: 0, or with .count 1, as a FETCH_DEREF */
 	FETCH_IMM,      /* .imm */
 	FETCH_FOFF,     /* hit address - probe OFFSET + .imm: the address @+OFF means */
 	FETCH_COMM,     /* no value; followed by FETCH_STORE_COMM only */
@@ -59,11 +59,12 @@ struct fetch_op {
 	uint8_t code;       /* enum fetch_opcode */
 	uint8_t size; /* stores: element size in bytes 1 2 4 8 (strings: 4); FETCH_DEREF: 0, or the same */
 	uint8_t bit_width; /* stores: 0 = no bit-field; FETCH_STORE_STRING: enum fetch_length */
-	uint8_t bit_offset; /* bits the container is shifted right by */
+	uint8_t bit_offset; /* bits the container is shifted right by; FETCH_STORE_STRING: enum fetch_length */
 	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs; stores of
 			     * strings: number of the (first) string in the program */
 	uint16_t count;     /* stores: array elements, 0 = scalar */
-	uint32_t at;        /* stores: byte offset in the record's data */
+	uint16_t at;        /* stores: byte offset in the record's data */
+	uint16_t read_at;   /* FETCH_STORE_STRING: enum fetch_length */
 	uint16_t index;     /* FETCH_SUM; FETCH_STORE_STRING: enum fetch_length */
 	uint8_t shift;      /* the same */
 	uint8_t bit_signed; /* stores: the bit-field's, or the length's, highest bit is its sign */
@@ -74,7 +75,9 @@ struct fetch_op {
 
 /*
  * Strings with a length, which no array has. .shift 0: .index bytes; else a number of .shift bytes at .index in the record's data, another arg's,
- * says how many. If that is less than 0, or fewer can be read, the string has failed; 0 bytes need no memory.
+ * says how many. If that is less than 0, or fewer can be read, the string has failed; 0 bytes need no memory. Nothing behind them is read.
+ * .bit_offset 1: that number needs memory, so that the string waits for it. .read_at, if not 0: where the data has a byte that is 0 if the
+ * number could not be read, and then the string has failed, too.
  */
 enum fetch_length {
 	FETCH_TO_NUL,  /* none */

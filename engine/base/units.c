@@ -90,8 +90,9 @@ static const struct unit *unit_at_end(const char *text, size_t *len)
 /* So many of @factor fit a number of 64 bits. */
 #define PART_DIGITS 6
 
-/* The digits behind a point. */
-static bool read_part(const char *text, size_t len, uint64_t factor, uint64_t *ret_value)
+/* The digits behind a point. @is_whole: what is less than one is refused, not cut off. */
+static bool read_part(const char *text, size_t len, uint64_t factor, bool is_whole,
+		      uint64_t *ret_value)
 {
 	uint64_t part = 0, of = 1;
 
@@ -103,12 +104,12 @@ static bool read_part(const char *text, size_t len, uint64_t factor, uint64_t *r
 		part = part * 10 + digit_value(text[i]);
 	}
 	*ret_value = part * factor / of;
-	return true;
+	return !is_whole || part * factor % of == 0;
 }
 
 /* @len: without the unit, which is @factor. */
 static bool read_number(const char *text, size_t len, uint64_t factor, bool is_signed,
-			uint64_t *ret_value)
+			bool is_whole, uint64_t *ret_value)
 {
 	const uint64_t lowest = 1ULL << 63;
 	uint64_t value, part = 0;
@@ -119,7 +120,7 @@ static bool read_number(const char *text, size_t len, uint64_t factor, bool is_s
 	/* Octal and hexadecimal numbers have none. */
 	if ((whole - minus > 1 && text[minus] == '0') ||
 	    !units_digits(text + minus, whole - minus, &value) ||
-	    (point && !read_part(point + 1, len - whole - 1, factor, &part)) ||
+	    (point && !read_part(point + 1, len - whole - 1, factor, is_whole, &part)) ||
 	    __builtin_mul_overflow(value, factor, &value) ||
 	    __builtin_add_overflow(value, part, &value))
 		return false;
@@ -133,7 +134,7 @@ bool units_number(const char *text, size_t len, bool is_signed, uint64_t *ret_va
 {
 	const struct unit *unit = unit_at_end(text, &len);
 
-	return unit && read_number(text, len, unit->factor, is_signed, ret_value);
+	return unit && read_number(text, len, unit->factor, is_signed, true, ret_value);
 }
 
 bool units_size(const char *text, size_t len, uint64_t *ret_size)
@@ -143,9 +144,10 @@ bool units_size(const char *text, size_t len, uint64_t *ret_size)
 	const char *letter = len ? memchr(letters, text[len - 1], sizeof(letters) - 1) : NULL;
 
 	if (unit)
-		return !unit->is_time && read_number(text, len, unit->factor, false, ret_size);
+		return !unit->is_time &&
+		       read_number(text, len, unit->factor, false, false, ret_size);
 	if (letter)
 		return read_number(text, len - 1, 1024ULL << (10 * (letter - letters)), false,
-				   ret_size);
-	return read_number(text, len, 1, false, ret_size);
+				   false, ret_size);
+	return read_number(text, len, 1, false, false, ret_size);
 }

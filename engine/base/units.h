@@ -15,11 +15,11 @@ bool units_digits(const char *text, size_t len, uint64_t *ret_value);
 
 /*
  * A decimal number, perhaps with a fraction, and a unit right behind it (50ms, 1.5s, 4KiB): nanoseconds, or bytes; with a '-' only if
- * @is_signed. What is less than one of these is cut off. False: it is none, or out of range.
+ * @is_signed. False: it is none, out of range, or not a whole number of these.
  */
 bool units_number(const char *text, size_t len, bool is_signed, uint64_t *ret_value);
 
-/* Bytes: 4194304, 4MiB, 4.2MB, and 4M for 4MiB. False: it is no such size, or does not fit 64 bits. */
+/* Bytes: 4194304, 4MiB, 4.2MB, and 4M for 4MiB. A part of a byte is cut off. False: it is no such size, or does not fit 64 bits. */
 bool units_size(const char *text, size_t len, uint64_t *ret_size);
 
 #endif

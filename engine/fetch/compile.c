@@ -135,6 +135,12 @@ static struct fetch_op *compile_address(struct fetch_op *op, const struct spec_a
 	return op;
 }
 
+/* Is its number there only when memory was read? */
+static bool needs_memory(const struct spec_arg *arg)
+{
+	return n_derefs(arg) > 0 || (arg->source == SPEC_STACK && !arg->at_entry);
+}
+
 /* How long the text is, if that is told. */
 static void compile_length(struct fetch_op *store, const struct spec_probe *probe,
 			   const struct spec_arg *arg)
@@ -147,6 +153,8 @@ static void compile_length(struct fetch_op *store, const struct spec_probe *prob
 	store->index = told ? (uint16_t)told->at : arg->len_max;
 	store->shift = told ? told->type.size : 0;
 	store->bit_signed = told && told->type.format == SPEC_SIGNED;
+	store->bit_offset = told && needs_memory(told);
+	store->read_at = told && told->at_entry ? (uint16_t)told->read_at : 0;
 }
 
 static void compile_arg(struct fetch_program *program, const struct spec_probe *probe,
@@ -265,7 +273,9 @@ static const struct spec_arg *find_kept(const struct spec_probe *probe, unsigned
 
 static struct fetch_op *compile_entry_value(struct fetch_op *op, const struct spec_arg *arg)
 {
-	*op++ = source_op(arg);
+	*op = source_op(arg);
+	op->count = op->code == FETCH_STACK; /* a fault is no 0 */
+	op++;
 	for (size_t i = 0; i < arg->n_entry_derefs; i++)
 		*op++ = (struct fetch_op){ .code = FETCH_DEREF,
 					   .size = i + 1u == arg->n_entry_derefs

@@ -46,8 +46,7 @@ static bool is_string_store(const struct fetch_op *op)
 
 /* --- strings with a length ------------------------------------------------------------ */
 
-/* The length that the arg's program asks for. False: it is less than 0. */
-static bool length_of(const struct fetch_op *op, const uint8_t *data, uint64_t *ret_n)
+bool fetch_text_length(const struct fetch_op *op, const uint8_t *data, uint64_t *ret_n)
 {
 	*ret_n = op->index;
 	if (!op->shift)
@@ -77,7 +76,8 @@ static void cut_text(const struct fetch_op *op, struct fetch_text *text, uint8_t
 {
 	uint32_t per_byte = op->bit_width == FETCH_DUMP ? 3 : 1, have = text->len;
 	uint64_t n = 0;
-	bool is_known = text->state != TEXT_UNSET && length_of(op, data, &n);
+	bool is_known = text->state != TEXT_UNSET && fetch_text_length(op, data, &n) &&
+			(!op->read_at || data[op->read_at]);
 
 	if (is_known && text->state == TEXT_ENDED && have - 1 <= n)
 		n = have -= 1; /* a NUL comes first */
@@ -97,19 +97,45 @@ static void cut_text(const struct fetch_op *op, struct fetch_text *text, uint8_t
 	bytes[text->len - 1] = '\0';
 }
 
+static bool has_length(const struct fetch_op *op)
+{
+	return op->code == FETCH_STORE_STRING && op->bit_width;
+}
+
+/* Bytes for each of them: what the other strings leave. */
+static uint32_t room_for_each(const struct fetch_program *program,
+			      const struct fetch_scratch *scratch, size_t head)
+{
+	size_t room = EVENT_RECORD_LIMIT - head - program->fixed_size, taken = 0, n = 0;
+
+	for (size_t i = 0; i < program->has_strings; i++)
+		if (scratch->texts[i].state == TEXT_ENDED)
+			taken += scratch->texts[i].len;
+	for (size_t i = 0; i < program->n_ops; i++) {
+		const struct fetch_op *op = &program->ops[i];
+
+		if (!has_length(op))
+			continue;
+		n++;
+		if (scratch->texts[op->reg].state == TEXT_ENDED)
+			taken -= scratch->texts[op->reg].len;
+	}
+	if (n == 0 || room < taken + n)
+		return 1; /* the record is too big */
+	room = (room - taken) / n;
+	return room < FETCH_STRING_MAX ? (uint32_t)room : FETCH_STRING_MAX;
+}
+
 /* All have as much room as there is for each, so that no record gets too big by one of them. */
 static void cut_texts(const struct fetch_program *program, struct fetch_scratch *scratch,
 		      size_t head, const uint8_t *data)
 {
-	size_t room = EVENT_RECORD_LIMIT - head - program->fixed_size;
-	uint32_t max = (uint32_t)(room / program->has_strings);
+	uint32_t max = room_for_each(program, scratch, head);
 
-	if (max > FETCH_STRING_MAX)
-		max = FETCH_STRING_MAX;
 	for (size_t i = 0; i < program->n_ops; i++) {
 		const struct fetch_op *op = &program->ops[i];
 
-		if (op->code == FETCH_STORE_STRING && op->bit_width)
+		if (has_length(op))
 			cut_text(op, &scratch->texts[op->reg], scratch->bytes[op->reg], max,
 				 data);
 	}

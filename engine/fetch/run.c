@@ -68,10 +68,18 @@ static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, 
 	};
 }
 
-/* Bytes of a string that are read at most. A length that another arg tells is known when all are there. */
-static uint32_t text_max(const struct fetch_op *op)
+/* Bytes of a string that are read at most: no more than it has, since reading what is behind it could change the program. */
+static uint32_t text_max(const struct run *run, const struct fetch_op *op)
 {
-	return op->bit_width && !op->shift ? op->index : FETCH_STRING_MAX;
+	const uint32_t most =
+		op->bit_width == FETCH_DUMP ? FETCH_STRING_MAX / 3 : FETCH_STRING_MAX;
+	uint64_t n;
+
+	if (!op->bit_width)
+		return most;
+	if (!fetch_text_length(op, run->data, &n))
+		return 0;
+	return n < most ? (uint32_t)n : most;
 }
 
 /* Ask for the next piece of a string: bigger each time, but never beyond its page. */
@@ -81,7 +89,7 @@ static void ask_text(struct run *run, const struct fetch_task *task)
 	uint64_t vaddr = task->vaddr + text->len;
 	uint32_t len = PAGE - (uint32_t)(vaddr % PAGE);
 	uint32_t guess = 8u * text->len > TEXT_GUESS ? 8u * text->len : TEXT_GUESS;
-	uint32_t most = text_max(task->op) - text->len;
+	uint32_t most = text_max(run, task->op) - text->len;
 
 	if (guess > most)
 		guess = most;
@@ -101,7 +109,21 @@ static void start_text(struct run *run, const struct fetch_op *op, uint16_t text
 	};
 
 	run->scratch->texts[text].state = TEXT_OPEN;
-	ask_text(run, &task);
+	if (op->bit_width && op->bit_offset)
+		run->scratch->late[run->scratch->n_late++] = task;
+	else if (text_max(run, op) > 0)
+		ask_text(run, &task);
+}
+
+/* All numbers are there. */
+static void start_late(struct run *run)
+{
+	for (size_t i = 0; i < run->scratch->n_late; i++) {
+		const struct fetch_task *task = &run->scratch->late[i];
+
+		if (text_max(run, task->op) > 0)
+			ask_text(run, task);
+	}
 }
 
 static uint64_t cut_bits(const struct fetch_op *op, uint64_t value)
@@ -350,7 +372,7 @@ static void take_text(struct run *run, const struct fetch_task *task,
 		return;
 	}
 	text->len += (uint16_t)span->got;
-	if (span->got == span->len && text->len < text_max(task->op))
+	if (span->got == span->len && text->len < text_max(run, task->op))
 		ask_text(run, task);
 }
 
@@ -358,7 +380,12 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 {
 	switch ((enum fetch_task_kind)task->kind) {
 	case TASK_STACK:
-		advance(run, task->op + 1, span->got == word_size(run) ? task->word : 0);
+		if (span->got == word_size(run))
+			advance(run, task->op + 1, task->word);
+		else if (task->op->count)
+			fail(run, task->op);
+		else
+			advance(run, task->op + 1, 0);
 		break;
 	case TASK_DEREF:
 		if (span->got == read_size(run, task->op))
@@ -378,6 +405,24 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 	}
 }
 
+/* Read what is asked for, and what that asks for. */
+static void read_batches(struct run *run)
+{
+	struct fetch_scratch *scratch = run->scratch;
+	const struct fetch_memory *memory = run->in->memory;
+
+	while (run->next->n > 0) {
+		struct fetch_batch *batch = run->next;
+
+		memory->read(memory->ctx, batch->spans, batch->n);
+		run->next = batch == &scratch->batches[0] ? &scratch->batches[1]
+							  : &scratch->batches[0];
+		run->next->n = 0;
+		for (size_t i = 0; i < batch->n; i++)
+			take(run, &batch->tasks[i], &batch->spans[i]);
+	}
+}
+
 int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
 	      struct fetch_scratch *scratch, size_t head, uint8_t *data)
 {
@@ -393,21 +438,15 @@ int fetch_run(const struct fetch_program *program, const struct fetch_input *in,
 	memset(data, 0, program->fixed_size);
 	memset(scratch->texts, 0, program->has_strings * sizeof(scratch->texts[0]));
 	run.next->n = 0;
+	scratch->n_late = 0;
 	for (; op < end; op++) {
 		advance(&run, op, 0);
 		while (!is_store(op))
 			op++;
 	}
-	while (run.next->n > 0) {
-		struct fetch_batch *batch = run.next;
-
-		in->memory->read(in->memory->ctx, batch->spans, batch->n);
-		run.next = batch == &scratch->batches[0] ? &scratch->batches[1]
-							 : &scratch->batches[0];
-		run.next->n = 0;
-		for (size_t i = 0; i < batch->n; i++)
-			take(&run, &batch->tasks[i], &batch->spans[i]);
-	}
+	read_batches(&run);
+	start_late(&run);
+	read_batches(&run);
 	if (program->has_strings == 0)
 		return (int)program->fixed_size;
 	return fetch_lay_out(program, scratch, head, data);

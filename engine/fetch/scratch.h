@@ -6,6 +6,7 @@
 #ifndef UBP_FETCH_SCRATCH_H
 #define UBP_FETCH_SCRATCH_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -53,6 +54,9 @@ struct fetch_batch {
 struct fetch_scratch {
 	/* Two, so that what a batch brings can ask for more while it is looked through. */
 	struct fetch_batch batches[2];
+	/* Strings whose length needs memory: they are asked for when that is there. */
+	size_t n_late;
+	struct fetch_task late[SPEC_ARGS_MAX];
 	struct fetch_text texts[FETCH_STRINGS_MAX];
 	uint64_t pointers[FETCH_STRINGS_MAX];
 	uint8_t bytes[FETCH_STRINGS_MAX][FETCH_STRING_MAX];
@@ -61,6 +65,9 @@ struct fetch_scratch {
 /* Where a program of fetch_compile_entry() stores: values, then a byte for each, 1 if it could be read. */
 #define ENTRY_KNOWN (8 * ENTRY_VALUES_MAX)
 #define ENTRY_DATA  (9 * ENTRY_VALUES_MAX)
+
+/* The length of a string that has one (enum fetch_length). False: it is less than 0. One that could not be read is 0. */
+bool fetch_text_length(const struct fetch_op *op, const uint8_t *data, uint64_t *ret_n);
 
 /*
  * Copy the strings of a finished run behind the fixed area, those with a length cut to that, and fill in their

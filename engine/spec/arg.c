@@ -134,7 +134,7 @@ static int find_length(const struct spec_parse *p, const struct spec_body *body,
 		       const struct spec_probe *probe, struct spec_arg *arg)
 {
 	const struct spec_span name = body->len_name;
-	size_t i = 0, n = (size_t)(arg - probe->args);
+	size_t i = 0, n = (size_t)(arg - probe->args), word_col = col;
 
 	arg->len_max = body->len_max;
 	if (!name.s)
@@ -144,7 +144,7 @@ static int find_length(const struct spec_parse *p, const struct spec_body *body,
 		i++;
 	if (i == n) {
 		(void)spec_fail(p, EINVAL, col, "No argument of this name stands before it");
-		hint_length(p, body->all, name);
+		hint_length(p, word_col, name);
 		return -EINVAL;
 	}
 	if (probe->args[i].type.count || probe->args[i].type.format == SPEC_STRING ||
@@ -170,7 +170,7 @@ static int check_store(struct spec_expr *e, const struct spec_body *body, size_t
 		if (e->outer == OUTER_VALUE) {
 			(void)spec_fail(e->p, EINVAL, type_col,
 					"String accepts only memory argument");
-			hint_string(e->p, body->expr);
+			hint_string(e->p, body->expr, span_from(body->all, body->type.s));
 			return -EINVAL;
 		}
 		needs_slot = needs_slot || type->count > 0;

@@ -118,7 +118,8 @@ int spec_argument_expand(const struct spec_parse *p, const struct spec_probe *pr
 		return spec_fail(p, EINVAL, col, "Invalid argument number");
 	/* An argument is no text; it may point to one. */
 	if (!parts.head.len &&
-	    (span_starts(parts.tail, ":string") || span_starts(parts.tail, ":ustring"))) {
+	    (span_starts(parts.tail, ":string") || span_starts(parts.tail, ":ustring") ||
+	     span_starts(parts.tail, ":hex["))) {
 		open = "+0(";
 		close = ")";
 	}

@@ -15,6 +15,8 @@
 
 #define WORD "entry("
 
+static const char takes[] = "entry() takes a register, a word of the stack, memory or argN";
+
 static int fail(const struct spec_expr *e, const char *text)
 {
 	return spec_fail(e->p, EINVAL, e->col, text);
@@ -26,9 +28,10 @@ static int check(const struct spec_expr *e)
 	switch (e->arg->source) {
 	case SPEC_REG:
 	case SPEC_STACK:
-	case SPEC_IMM:
 	case SPEC_FOFF:
 		return 0;
+	case SPEC_IMM: /* an address, or a number that is the same at the return */
+		return e->arg->n_derefs ? 0 : fail(e, takes);
 	case SPEC_RETVAL:
 	case SPEC_DURATION:
 	case SPEC_COMM:
@@ -74,7 +77,7 @@ int spec_parse_entry(struct spec_expr *e, struct spec_span text)
 	e->is_at_entry = true;
 	e->col += strlen(WORD);
 	if (is_variable(inner) && !spec_is_entry(inner))
-		return fail(e, "entry() takes a register, a word of the stack, memory or argN");
+		return fail(e, takes);
 	rc = spec_parse_nested(e, inner);
 	if (rc == 0)
 		rc = check(e);

@@ -304,6 +304,15 @@ static bool take_unit(struct draft *d)
 	return true;
 }
 
+/* Extended: at the point of a number with a unit, as 1.5xs, that take_unit() did not take? */
+static bool is_part_with_unit(const struct draft *d)
+{
+	const char *text = d->p->text + d->at;
+	size_t digits = *text == '.' ? strspn(text + 1, "0123456789") : 0;
+
+	return digits && char_is_alpha(text[1 + digits]) && d->p->probe->takes_units;
+}
+
 static int parse_number(struct draft *d)
 {
 	const char *text = d->p->text;
@@ -322,10 +331,11 @@ static int parse_number(struct draft *d)
 		d->at++;
 	if (d->at - from > NUMBER_MAX)
 		return draft_fail(d, "Operand too long");
-	if (!filter_number(text + from, d->at - from, d->field.is_signed, &value)) {
+	if (!filter_number(text + from, d->at - from, d->field.is_signed, &value) ||
+	    is_part_with_unit(d)) {
 		d->at = from;
 		(void)draft_fail(d, "Illegal integer value");
-		hint_unit(d->p, from);
+		hint_unit(d->p, from, d->field.is_signed);
 		return -EINVAL;
 	}
 	make_number(d, value, d->field.is_signed);

@@ -105,11 +105,30 @@ void hint_entry_once(const struct spec_parse *p, struct spec_span inner)
 		ubp_err_hint(p->err, "%.*s is enough", (int)inner.len, inner.s);
 }
 
-void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name)
+/* Is it the word NAME=EXPR? */
+static bool is_named(struct spec_span word, struct spec_span name)
 {
-	if (arg.len + name.len < LIST_MAX)
-		ubp_err_hint(p->err, "%.*s=%%dx %.*s, if %%dx tells it", (int)name.len, name.s,
-			     (int)arg.len, arg.s);
+	return word.len > name.len && word.s[name.len] == '=' &&
+	       memcmp(word.s, name.s, name.len) == 0;
+}
+
+void hint_length(const struct spec_parse *p, size_t col, struct spec_span name)
+{
+	const struct spec_words *words = p->words;
+	size_t i = 0;
+
+	while (i < words->n && col >= spec_col(p, words->word[i].s) + words->word[i].len)
+		i++;
+	if (i == words->n || words->word[i].len + name.len > LIST_MAX)
+		return;
+	for (size_t behind = i + 1; behind < words->n; behind++)
+		if (is_named(words->word[behind], name)) {
+			ubp_err_hint(p->err, "put %.*s before it", (int)words->word[behind].len,
+				     words->word[behind].s);
+			return;
+		}
+	ubp_err_hint(p->err, "%.*s=%%dx %.*s, if %%dx tells it", (int)name.len, name.s,
+		     (int)words->word[i].len, words->word[i].s);
 }
 
 void hint_type(const struct spec_parse *p, struct spec_span name)
@@ -126,18 +145,57 @@ void hint_type(const struct spec_parse *p, struct spec_span name)
 	names_tell(&names, "types are", p->err);
 }
 
-void hint_string(const struct spec_parse *p, struct spec_span expr)
+void hint_string(const struct spec_parse *p, struct spec_span expr, struct spec_span type)
 {
-	if (!p->env->strict && expr.len < LIST_MAX)
-		ubp_err_hint(p->err, "+0(%.*s):string is the text that %.*s points to",
-			     (int)expr.len, expr.s, (int)expr.len, expr.s);
+	if (!p->env->strict && expr.len + type.len < LIST_MAX)
+		ubp_err_hint(p->err, "+0(%.*s):%.*s is %s %.*s points to", (int)expr.len,
+			     expr.s, (int)type.len, type.s,
+			     span_starts(type, "hex") ? "what" : "the text that", (int)expr.len,
+			     expr.s);
 }
 
-void hint_unit(struct filter_parser *p, size_t at)
+/* Does @text, of @len bytes, end in a unit? */
+static bool has_unit(const char *text, size_t len)
 {
-	size_t len = strspn(p->text + at, "-.0123456789");
+	char one[8] = "1";
+	uint64_t ignored;
+	size_t n = 0;
 
-	if (len && char_is_alpha(p->text[at + len]) && p->probe->takes_units)
+	while (n < len && char_is_alpha(text[len - n - 1]))
+		n++;
+	if (n > 4)
+		return false;
+	memcpy(one + 1, text + len - n, n);
+	return units_number(one, 1 + n, false, &ignored);
+}
+
+/* What is wrong with a number that has one? */
+static const char *before_unit(const char *text, size_t len, bool is_signed)
+{
+	bool minus = *text == '-';
+
+	if (minus && !is_signed)
+		return "this number has no sign";
+	if (text[minus] == '0' && (char_is_digit(text[minus + 1]) || text[minus + 1] == 'x'))
+		return "a number with a unit is decimal, as in 50ms";
+	if (memchr(text, '.', len))
+		return "with its unit this is no whole number of nanoseconds or bytes, or is "
+		       "too large";
+	return "with its unit this number is too large";
+}
+
+void hint_unit(struct filter_parser *p, size_t at, bool is_signed)
+{
+	const char *text = p->text + at;
+	size_t len = *text == '-', digits = strspn(text, "-.0123456789");
+
+	while (char_is_alnum(text[len]) || text[len] == '.')
+		len++;
+	if (!digits || !p->probe->takes_units || !char_is_alpha(text[len - 1]))
+		return;
+	if (has_unit(text, len))
+		ubp_err_hint(p->err, "%s", before_unit(text, len, is_signed));
+	else
 		ubp_err_hint(p->err, "units are ns us ms s min h, or B kB KiB MB MiB GB GiB TB "
 				     "TiB, as in 50ms");
 }

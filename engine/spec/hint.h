@@ -28,20 +28,20 @@ void hint_entry(const struct spec_parse *p, struct spec_span expr);
 /* entry(entry(EXPR)): @inner is "entry(EXPR)". */
 void hint_entry_once(const struct spec_parse *p, struct spec_span inner);
 
-/* string[@name], and no arg before it is called so. */
-void hint_length(const struct spec_parse *p, struct spec_span arg, struct spec_span name);
+/* string[@name] of the arg at column @col, and no arg before it is called so. */
+void hint_length(const struct spec_parse *p, size_t col, struct spec_span name);
 
 /* A type is not known. */
 void hint_type(const struct spec_parse *p, struct spec_span name);
 
-/* A string of what is no memory: @expr, as %di. */
-void hint_string(const struct spec_parse *p, struct spec_span expr);
+/* A string of what is no memory: @expr, as %di; @type, as hex[4]. */
+void hint_string(const struct spec_parse *p, struct spec_span expr, struct spec_span type);
 
 /* A filter with another language's operator at @at, or word between terms. */
 void hint_operator(struct filter_parser *p, size_t at);
 
-/* A filter's value at @at is no number: perhaps its unit is none. */
-void hint_unit(struct filter_parser *p, size_t at);
+/* A filter's value at @at is no number, of a field that @is_signed: its unit is none, or what is before that is wrong. */
+void hint_unit(struct filter_parser *p, size_t at, bool is_signed);
 
 /* A filter's field is not known: @len bytes at @name. */
 void hint_field(struct filter_parser *p, const char *name, size_t len);

@@ -60,8 +60,10 @@ expect_count 40 ' out: '
 
 # A call that was entered before anybody looked has no event; what can't be read is a fault, and not 0.
 echo go | "$UPROBE" --lossless -o out.txt -e "r:t/out $T:tick a=entry(+0($ARG2)) b=+0(entry($ARG2)):u32 s=+0(entry($ARG2)):string" \
+	-e "r:t/stack $T:tick v=entry(\$stack99999999):u8 n=entry(+0($ARG2)):u8 t=+0(entry(\$stack)):string[n]" \
 	-- "$T" 1 3 > stdout.txt || fail "faults: $?"
 expect_count 3 ' a=\(fault\) b=\(fault\) s=\(fault\)$'
+expect_count 3 ' v=\(fault\) n=\(fault\) t=\(fault\)$'
 
 # A real program: names and what they are.
 PYTHON=$(python3 -c 'import sys; print(sys.executable)')

@@ -29,13 +29,19 @@ refused() { # refused COLUMN FILTER ARG...
 }
 short=(-e "p:$F:spends d=$ARG1")
 refused 5 'd > 5xs' "${short[@]}"
-refused 5 'd > 010ms' "${short[@]}"
-refused 5 'd > 0x1s' "${short[@]}"
-refused 5 'd > 16777216TiB' "${short[@]}"
+decimal='  hint: a number with a unit is decimal, as in 50ms'
+large='  hint: with its unit this number is too large'
+part='  hint: with its unit this is no whole number of nanoseconds or bytes, or is too large'
+units=$decimal refused 5 'd > 010ms' "${short[@]}"
+units=$decimal refused 5 'd > 0x1s' "${short[@]}"
+units=$large refused 5 'd > 16777216TiB' "${short[@]}"
+units=$large refused 5 'd > 99999999999h' "${short[@]}"
+units=$part refused 6 'd == 0.0001us' "${short[@]}"
+units=$part refused 5 'd > 1.5B' "${short[@]}"
 refused 17 'd > 50ms && d < 5kiB' "${short[@]}"
 # A number with a sign cannot be as large, one without has no sign.
-refused 5 'd > -1ms' "${short[@]}"
-refused 5 'd > 9223372037s' -e "p:$F:spends d=$ARG1:s64"
+units='  hint: this number has no sign' refused 5 'd > -1ms' "${short[@]}"
+units=$large refused 5 'd > 9223372037s' -e "p:$F:spends d=$ARG1:s64"
 "$UPROBE" --check -e "p:$F:spends d=$ARG1:s64" --filter 'd > -1.5ms' > out.txt 2> err.txt || fail "a number with a sign"
 plain=$("$UPROBE" --check -e "p:d/spends $F:spends d=$ARG1")
 refused 5 'd > 50ms' --strict -e "$plain"

@@ -27,7 +27,10 @@ hints 'did you mean $stack?' 'a=$stak' 'a=$stack'
 hints 'r: in place of p:' 'a=$retval'
 hints 'where it is entered, %si is that value' 'a=entry(%si)' 'a=%si'
 hints 'where it is entered, %di is that value' 'a=entry(arg1)' 'a=arg1'
-hints 'n=%dx +0(%si):string[n]' 'a=+0(%si):string[n]'
+hints '+0(%di):hex[4] is what %di points to' 'a=%di:hex[4]' 'a=+0(%di):hex[4]'
+hints 'n=%dx a=+0(%si):string[n], if' 'a=+0(%si):string[n]' 'n=%dx a=+0(%si):string[n]'
+hints 'n=%dx a=arg2:hex[n], if' 'a=arg2:hex[n]' 'n=%dx a=arg2:hex[n]'
+hints 'put n=%dx before it' 'a=+0(%si):string[n] n=%dx' 'n=%dx a=+0(%si):string[n]'
 "$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"
 
 # filter HINT FILTER MEANT

@@ -49,6 +49,23 @@ expect_count 1 ' n=5 text="he" bytes="68 65 00 6c 6f" two="68 65"$'
 "$UPROBE" --count=bytes -o out.txt -e "$write" --filter 'n == 2 || n == 5' -- "$PYTHON" program.py > counts.txt || fail "--count: $?"
 grep -q '68 65 00 6c 6f' counts.txt out.txt || fail "it is not counted"
 
+# Reading what is behind the text would change the program: here, the second page gets its memory.
+cat > behind.py <<'PY'
+import ctypes, mmap, os
+libc = ctypes.CDLL(None)
+fd = os.memfd_create("behind")
+os.ftruncate(fd, 8192)
+pages = mmap.mmap(fd, 8192)
+page = ctypes.addressof(ctypes.c_char.from_buffer(pages))
+pages[4091:4096] = b"hello"
+libc.write(os.open("/dev/null", os.O_WRONLY), ctypes.c_void_p(page + 4091), 5)
+print(os.stat(fd).st_blocks * 512)
+PY
+"$UPROBE" --lossless -o out.txt -e "p:w/write libc:write fd=$ARG1:s32 n=$ARG3:s32 text=arg2:string[n] bytes=arg2:hex[n]" --filter 'fd > 2' -- \
+	"$PYTHON" behind.py > stdout.txt || fail "behind: $?"
+expect_count 1 ' n=5 text="hello" bytes="68 65 6c 6c 6f"$'
+[ "$(cat stdout.txt)" = 4096 ] || fail "$(cat stdout.txt) bytes are there"
+
 # It is not the kernel's; why it stops.
 "$UPROBE" --explain -e "$write" > out.txt || fail "--explain"
 grep -q 'not a jump: texts with a length are read where the thread stops' out.txt || fail "$(cat out.txt)"

@@ -22,6 +22,7 @@
 #include "tests/unit/spec_fixture.h"
 
 #define RSI 13
+#define RSP 19
 #define RDI 14
 #define RAX 10
 
@@ -84,6 +85,8 @@ static void is_refused_where_it_makes_no_sense(void **state)
 		"+0(entry(%si)):string is the text that entry(%si) points to");
 	refused("r:e /bin/x:1 a=entry(+0(%si)):u8[4]", false, EINVAL,
 		"String accepts only memory argument", 30, NULL);
+	refused("r:e /bin/x:1 a=entry(\\3)", false, EINVAL,
+		"entry() takes a register, a word of the stack, memory or argN", 21, NULL);
 	refused("r:e /bin/x:1 a=entry(buf)", false, EINVAL,
 		"entry() takes a register, a word of the stack, memory or argN", 21, NULL);
 	refused("r:e /bin/x:1 entry(%di) entry(%si) entry(%dx) entry(%cx) entry(%r8) "
@@ -128,7 +131,7 @@ static void printed(const char *definition, const uint64_t *at_entry, const uint
 	struct spec_table *table = new_table(false);
 	const struct spec_probe *probe = define(table, definition);
 	struct fetch_memory memory = { fake_memory_read, &fake };
-	struct ubp_regs regs = { 0 };
+	struct ubp_regs regs = { .r = { [RSP] = 0x1080 } };
 	struct fetch_input in = { .arch = ubp_arch_by_name("x86_64"),
 				  .regs = &regs,
 				  .memory = &memory };
@@ -182,6 +185,15 @@ static void values_are_those_of_the_entry(void **state)
 		then, " s=(fault) c=(fault) n=7");
 	printed("r:e /bin/x:1 v=entry(+0(%di)) s=+0(entry(+0(%di))):string n=$retval:u8", bad,
 		then, " v=(fault) s=(fault) n=7");
+	/* Nor is a word of the stack that is not there 0, and what has its length from a fault is one. */
+	printed("r:e /bin/x:1 v=entry($stack2047) ok=entry($stack1):u8", first, then,
+		" v=(fault) ok=0");
+	printed("r:e /bin/x:1 c=entry(+0(%si)):u8 s=+0(entry(%di)):string[c] h=+0(%sp):hex[c]",
+		bad, then, " c=(fault) s=(fault) h=(fault)");
+	printed("r:e /bin/x:1 c=entry(+2(%si)):u8 s=+0(entry(%si)):string[c]", first, then,
+		" c=108 s=\"hello\"");
+	printed("r:e /bin/x:1 c=entry(+8(%di)):u8 s=+0(entry(%si)):string[c]", first, then,
+		" c=0 s=\"\"");
 	/* A call that was entered before anybody looked. */
 	printed("r:e /bin/x:1 s=+0(+0(entry(%si))):string t=\\\"x\" u=+0(entry(%si)):string",
 		first, then, " s=(fault) t=(fault) u=\"hello\"");

@@ -57,9 +57,12 @@ static void is_refused_where_it_makes_no_sense(void **state)
 	(void)state;
 	refused("p:e /bin/x:1 s=+0(%si):string[n]", false,
 		"No argument of this name stands before it", 30);
-	assert_string_equal("n=%dx +0(%si):string[n], if %dx tells it", err.hint);
-	refused("p:e /bin/x:1 s=+0(%si):string[n] n=%dx", false,
+	assert_string_equal("n=%dx s=+0(%si):string[n], if %dx tells it", err.hint);
+	refused("p:e /bin/x:1 s=+0(%si):string[n] m=%cx n=%dx", false,
 		"No argument of this name stands before it", 30);
+	assert_string_equal("put n=%dx before it", err.hint);
+	refused("p:e /bin/x:1 s=%si:hex[4]", false, "String accepts only memory argument", 19);
+	assert_string_equal("+0(%si):hex[4] is what %si points to", err.hint);
 	refused("p:e /bin/x:1 n=+0(%si):string s=+0(%si):string[n]", false,
 		"This argument is no number", 47);
 	refused("p:e /bin/x:1 n=+0(%si):u8[2] s=+0(%si):hex[n]", false,
@@ -177,6 +180,42 @@ static void a_dump_is_digits(void **state)
 	assert_int_equal(0x1003, fake.highest);
 }
 
+/* Reading what is behind the length could change the program. */
+static void no_more_is_read(void **state)
+{
+	static const struct {
+		const char *args;
+		uint64_t si, dx, highest;
+	} cases[] = {
+		{ "n=%dx s=+0(%si):string[n]", 0x1000, 4, 0x1003 },
+		{ "n=%dx s=+0(%si):hex[n]", 0x1000, 4, 0x1003 },
+		{ "n=%dx:s32 s=+0(%si):string[n]", 0x1000, 0, 0 },
+		{ "n=%dx:s32 s=+0(%si):string[n]", 0x1000, UINT32_MAX, 0 },
+		{ "n=\\5 s=+0(%si):string[n]", 0x2000, 0, 0x2004 },
+		/* The rest of a page; then none of the next one. */
+		{ "n=%dx s=+0(%si):string[n]", 0x10ffc, 4, 0x10fff },
+		{ "n=%dx s=+0(%si):string[n]", 0x10ffc, 5, 0x11000 },
+		/* The length itself is in memory, behind two more dereferences than the text. */
+		{ "n=+0x10(%si):u8 s=+0(%si):string[n]", 0x1008, 0, 0x1018 },
+		{ "n=+0(+0(+0(%si))):u8 s=+0(%dx):string[n]", 0x1020, 0x1040, 0x1041 },
+		{ "n=$stack0:u8 s=+0(%si):string[n] h=+0(%dx):hex[n]", 0x1080, 0x1090, 0x1091 },
+	};
+
+	(void)state;
+	memset(fake_memory_map(&fake, 0x10000, 0x3000), 'x', 0x3000);
+	memset(fake_memory_map(&fake, 0x3000, 0x1000), 'x', 0x1000);
+	fake_memory_put_u64(&fake, 0x1020, 0x1028);
+	fake_memory_put_u64(&fake, 0x1028, 0x1018);
+	memset(fake_memory_map(&fake, 0, 0x10), 2, 0x10);
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		fake.highest = 0;
+		printed(cases[i].args, cases[i].si, cases[i].dx, NULL, NULL);
+		if (fake.highest != cases[i].highest)
+			fail_msg("%s: up to %#llx", cases[i].args,
+				 (unsigned long long)fake.highest);
+	}
+}
+
 /* A huge one fills the record, and none is too big. */
 static void is_cut_to_the_room(void **state)
 {
@@ -184,10 +223,13 @@ static void is_cut_to_the_room(void **state)
 		"n=%dx s=+0(%si):string[n] t=+0(%si):hex[n] u=+0(%si):hex[n]";
 
 	(void)state;
-	memset(fake_memory_map(&fake, 0x10000, 0x3000), 'x', 0x3000);
 	assert_true(printed(lots, 0x10000, 0x3000, NULL, "n == 0x3000 && s ~ \"xxxx*\""));
 	assert_true(
 		printed(lots, 0x10000, INT64_MAX, NULL, "t ~ \"78 78*\" && u ~ \"*78 78\""));
+	/* The others have what they take. */
+	fake_memory_put(&fake, 0x10000 + 3499, "E", 1);
+	assert_true(printed("n=%dx s=+0(%si):string[n] a=+0x1000(%si):string[20] b=$comm",
+			    0x10000, 3500, NULL, "s ~ \"*E\""));
 	assert_true(printed("n=%dx s=+0(%si):string[n]", 0x10000, 5000, NULL, "s ~ \"*x\""));
 }
 
@@ -217,6 +259,7 @@ int main(void)
 		cmocka_unit_test(is_unknown_to_strict_grammar),
 		cmocka_unit_test(a_string_has_its_length),
 		cmocka_unit_test(a_dump_is_digits),
+		cmocka_unit_test(no_more_is_read),
 		cmocka_unit_test(is_cut_to_the_room),
 	};
 
