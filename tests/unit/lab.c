@@ -93,6 +93,7 @@ static void forget_detour(void)
 	free(lab.detour.code);
 	free(lab.detour.loads);
 	free(lab.detour.places);
+	free(lab.detour.exits);
 	memset(&lab.detour, 0, sizeof(lab.detour));
 }
 
