@@ -35,6 +35,8 @@ CC = [
     ("all->shared->y", "all->shared._M_ptr->y"),
     ("all->three", "all->three._M_elems"),
     ("all->three[1]", "all->three._M_elems[1]"),
+    ("all->letters", "(char *)all->letters._M_elems"),
+    ("all->letters:string", "(char *)all->letters._M_elems"),
     ("all->wide.low", "low all->wide"),
     ("all->wide.high", "high all->wide"),
     ("all->natural.high", "high all->natural"),
