@@ -120,7 +120,6 @@ bool sum_shift(struct sum *s, uint64_t bits)
 	if (s->up || s->bits + bits < 64)
 		return false;
 	s->up = (uint8_t)bits;
-	s->was_up = true;
 	return true;
 }
 
@@ -134,6 +133,8 @@ static bool shift_back(struct sum *s, unsigned bits, bool is_signed)
 	else if (s->above == SUM_SIGNS && !is_signed)
 		s->above = SUM_UNTOLD;
 	s->up = 0;
+	if (s->back < s->low + s->bits)
+		s->back = (uint8_t)(s->low + s->bits);
 	return true;
 }
 

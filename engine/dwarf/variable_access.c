@@ -278,14 +278,17 @@ static int cut_scalar(const struct piece *piece, const struct type_facts *facts,
 static bool is_of_more(const struct sum *sum, uint64_t at, unsigned bits,
 		       const struct type_facts *facts)
 {
-	unsigned size = facts->size * 8;
+	unsigned size = facts->size * 8, end = sum->low + sum->bits;
 
-	if (size >= 64 || sum->base != SUM_REG || sum->n)
+	if (sum->base != SUM_REG || sum->n)
 		return false;
+	/* An int that was computed, and then made a long: the upper half may be in it. */
+	if (size >= 64)
+		return (sum->low && sum->low < 32 && end > 32 && end < 64) ||
+		       (end <= 32 && sum->back > 32);
 	if (bits > sum->bits)
 		bits = sum->bits;
-	return (sum->low && at + sum->low + bits > size) ||
-	       (sum->was_up && sum->low + sum->bits > size);
+	return (sum->low && at + sum->low + bits > size) || sum->back > size;
 }
 
 /* In a register, or computed of some. */

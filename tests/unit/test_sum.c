@@ -173,6 +173,14 @@ static void shifts(void **state)
 	assert_true(sum_shift(&s, 56)); /* a signed char in a word */
 	assert_true(sum_shift_right(&s, 56, true));
 	is_bits(&s, 0, 8, SUM_SIGNS);
+	/* An int that lost bits, in a long: what it was is still told. */
+	s = sum_register("di", 0);
+	assert_true(sum_shift(&s, 4));
+	assert_true(sum_shift_right(&s, 4, true));
+	assert_true(sum_shift(&s, 32));
+	assert_true(sum_shift_right(&s, 32, true));
+	is_bits(&s, 0, 32, SUM_SIGNS);
+	assert_int_equal(s.back, 60);
 	/* A sign is lost, what a division does to it is not a shift. */
 	s = sum_register("di", 0);
 	assert_false(sum_divide(&s, 4));
