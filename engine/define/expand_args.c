@@ -204,15 +204,30 @@ struct whole {
 	const char *expr; /* "s.i" */
 	const char *name; /* "s_i" */
 	size_t n_added;
+	unsigned *left; /* parts without parts that there may be yet; NULL: any number */
 };
 
 static int add_parts_of(struct whole *w);
+
+/* -E2BIG: there are more than are asked for. */
+static int take_one(const struct whole *w)
+{
+	if (!w->left)
+		return 0;
+	if (*w->left == 0)
+		return -E2BIG;
+	--*w->left;
+	return 0;
+}
 
 static int add_value(struct whole *w, const char *expr, const char *name,
 		     const struct dwarf_value *value)
 {
 	struct plain_arg plain = { .col = w->col, .names = value->names };
+	int rc = take_one(w);
 
+	if (rc < 0)
+		return rc;
 	if (w->m->args->n >= SPEC_ARGS_MAX)
 		return leave_out(w->m, expr, "there are too many");
 	plain.name = make_name(w->m, (struct spec_span){ name, strlen(name) });
@@ -224,7 +239,7 @@ static int add_value(struct whole *w, const char *expr, const char *name,
 /* "s.i" with its own parts, if it has no value as one. */
 static int add_part_at(struct whole *w, const char *expr, const char *name)
 {
-	struct whole inner = { w->m, w->col, w->depth + 1, expr, name, 0 };
+	struct whole inner = { w->m, w->col, w->depth + 1, expr, name, 0, w->left };
 	struct making *m = w->m;
 	struct dwarf_value value;
 	struct ubp_err why, ignored;
@@ -239,10 +254,11 @@ static int add_part_at(struct whole *w, const char *expr, const char *name)
 		return add_value(w, expr, name, &value);
 	rc = why.code == ENOTSUP && inner.depth < DEPTH_MAX ? add_parts_of(&inner) : -ENOTSUP;
 	w->n_added += inner.n_added;
-	if (rc == 0 || rc == -ENOMEM)
+	if (rc == 0 || rc == -ENOMEM || rc == -E2BIG)
 		return rc;
 	ubp_err_reset(m->err);
-	return leave_out(m, expr, why.text);
+	rc = take_one(w);
+	return rc < 0 ? rc : leave_out(m, expr, why.text);
 }
 
 static int add_part(void *ctx, const char *step, const char *name)
@@ -274,7 +290,7 @@ static int add_parts(struct making *m, const struct expand_arg *arg, const char 
 {
 	struct spec_span wanted = arg->name.s ? arg->name : last_name(arg->expr);
 	char *name = strndup(wanted.s, wanted.len);
-	struct whole w = { m, col_of(m, arg->expr.s), 0, expr, name, 0 };
+	struct whole w = { m, col_of(m, arg->expr.s), 0, expr, name, 0, NULL };
 	int rc = name ? add_parts_of(&w) : out_of_memory(m->err);
 
 	free(name);
@@ -444,27 +460,33 @@ static int leave_out(struct making *m, const char *name, const char *why)
 	return l->names[l->n++] ? 0 : out_of_memory(m->err);
 }
 
-/* What has more parts than that is not asked for by $params. */
+/* What has more parts than that, with those of its own parts, is not asked for by $params. */
 #define FEW_PARTS 4
 
-static int count_part(void *ctx, const char *step, const char *name)
+/* The parts of struct @name, if they are few: else what it was refused for, @why, is told. */
+static int add_few_parts(struct all *all, const char *name, const char *why)
 {
-	unsigned *n = ctx;
+	struct making *m = all->m;
+	unsigned left = FEW_PARTS;
+	struct whole whole = { .m = m,
+			       .col = col_of(m, all->arg->expr.s),
+			       .expr = name,
+			       .name = name,
+			       .left = &left };
+	size_t n_args = m->args->n, n_left_out = m->left_out->n;
+	int rc = add_parts_of(&whole);
 
-	(void)step;
-	(void)name;
-	return ++*n > FEW_PARTS;
-}
-
-static bool has_few_parts(const struct making *m, const char *name)
-{
-	struct ubp_err ignored;
-	unsigned n = 0;
-
-	ubp_err_reset(&ignored);
-	return dwarf_each_part(m->dwarf, m->place, name, strlen(name), count_part, &n,
-			       &ignored) == 0 &&
-	       n > 0;
+	if (rc == 0 && whole.n_added) {
+		all->n += whole.n_added;
+		return 0;
+	}
+	if (rc == -ENOMEM)
+		return rc;
+	m->args->n = n_args;
+	while (m->left_out->n > n_left_out)
+		free(m->left_out->names[--m->left_out->n]);
+	ubp_err_reset(m->err);
+	return leave_out(m, name, why);
 }
 
 static int add_each(void *ctx, const struct dwarf_variable *variable)
@@ -473,25 +495,18 @@ static int add_each(void *ctx, const struct dwarf_variable *variable)
 	struct making *m = all->m;
 	struct plain_arg plain = { .col = col_of(m, all->arg->expr.s) };
 	const char *name = variable->name;
-	struct whole whole = { .m = m, .col = plain.col };
 	struct dwarf_value value;
 	struct ubp_err why;
 	size_t at;
-	int rc;
 
 	if (!name || (all->arg->kind == EXPAND_PARAMETERS && !variable->is_parameter))
 		return 0;
 	ubp_err_reset(&why);
 	if (!variable->has_value)
 		return leave_out(m, name, variable->why_not ? variable->why_not : "no value");
-	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0) {
-		if (why.code != ENOTSUP || !has_few_parts(m, name))
-			return leave_out(m, name, why.text);
-		whole.expr = whole.name = name;
-		rc = add_parts_of(&whole);
-		all->n += whole.n_added;
-		return rc;
-	}
+	if (dwarf_value(m->dwarf, m->place, name, strlen(name), NULL, &value, &at, &why) < 0)
+		return why.code == ENOTSUP ? add_few_parts(all, name, why.text)
+					   : leave_out(m, name, why.text);
 	plain.name = make_name(m, (struct spec_span){ name, strlen(name) });
 	plain.text = text_of(m, &value);
 	plain.names = value.names;

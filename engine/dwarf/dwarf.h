@@ -17,6 +17,7 @@
 #include <stdint.h>
 
 #include "engine/base/value_names.h"
+#include "engine/spec/spec.h"
 
 struct object;
 struct ubp_err;
@@ -112,7 +113,8 @@ size_t dwarf_frames_at(struct dwarf *dwarf, uint64_t elf_vaddr, struct dwarf_fra
 /* --- variables (variables.c, location.c, type.c) ------------------------------- */
 
 #define DWARF_EXPR_MAX 64
-#define DWARF_TYPE_MAX 24
+/* "ustring[NAME]" is the longest. */
+#define DWARF_TYPE_MAX (SPEC_ARG_NAME_MAX + 10)
 
 /* A variable, or a part of one, as a fetch arg. */
 struct dwarf_value {

@@ -28,8 +28,16 @@ struct known_part {
 	const char *name, *path;
 };
 
+/* Where the types of a table are from: others may call theirs the same. */
+enum known_from {
+	FROM_STD, /* C++: namespace std */
+	FROM_RUST,
+	FROM_GO,
+};
+
 struct known {
 	const char *name; /* its type's, or what that begins with, if it ends with '<' or '[' */
+	enum known_from from;
 	enum known_kind kind;
 	const char *data; /* the way to its text, elements, or pointer */
 	struct known_part parts[PARTS_MAX];
@@ -38,49 +46,69 @@ struct known {
 static const struct known types[] = {
 	/* libstdc++ */
 	{ "basic_string<char,",
+	  FROM_STD,
 	  KNOWN_TEXT,
 	  "_M_dataplus._M_p",
 	  { { "size", "_M_string_length" }, { "data", "_M_dataplus._M_p" } } },
 	{ "basic_string_view<char,",
+	  FROM_STD,
 	  KNOWN_COUNTED_TEXT,
 	  "_M_str",
 	  { { "size", "_M_len" }, { "data", "_M_str" } } },
-	{ "vector<bool,", KNOWN_PLAIN, NULL, { { NULL, NULL } } },
+	{ "vector<bool,", FROM_STD, KNOWN_PLAIN, NULL, { { NULL, NULL } } },
 	{ "vector<",
+	  FROM_STD,
 	  KNOWN_ELEMENTS,
 	  "_M_impl._M_start",
 	  { { "data", "_M_impl._M_start" }, { "end", "_M_impl._M_finish" } } },
-	{ "array<", KNOWN_ELEMENTS, "_M_elems", { { NULL, NULL } } },
-	{ "span<", KNOWN_ELEMENTS, "_M_ptr", { { NULL, NULL } } },
+	{ "array<", FROM_STD, KNOWN_ELEMENTS, "_M_elems", { { NULL, NULL } } },
+	{ "span<", FROM_STD, KNOWN_ELEMENTS, "_M_ptr", { { NULL, NULL } } },
 	{ "optional<",
+	  FROM_STD,
 	  KNOWN_PLAIN,
 	  NULL,
 	  { { "has_value", "_M_payload._M_engaged" },
 	    { "value", "_M_payload._M_payload._M_value" } } },
-	{ "unique_ptr<", KNOWN_POINTER, "_M_t.*", { { "get", "_M_t.*" } } },
-	{ "shared_ptr<", KNOWN_POINTER, "_M_ptr", { { "get", "_M_ptr" } } },
+	{ "unique_ptr<", FROM_STD, KNOWN_POINTER, "_M_t.*", { { "get", "_M_t.*" } } },
+	{ "shared_ptr<", FROM_STD, KNOWN_POINTER, "_M_ptr", { { "get", "_M_ptr" } } },
 	/* Rust; what is in a Vec has changed over the years. */
 	{ "&str",
+	  FROM_RUST,
 	  KNOWN_COUNTED_TEXT,
 	  "data_ptr",
 	  { { "len", "length" }, { "data", "data_ptr" } } },
 	{ "&mut str",
+	  FROM_RUST,
 	  KNOWN_COUNTED_TEXT,
 	  "data_ptr",
 	  { { "len", "length" }, { "data", "data_ptr" } } },
 	{ "String",
+	  FROM_RUST,
 	  KNOWN_COUNTED_TEXT,
 	  "vec.buf.*",
 	  { { "len", "vec.len" }, { "data", "vec.buf.*" } } },
-	{ "Vec<", KNOWN_ELEMENTS, "buf.*", { { "len", "len" }, { "data", "buf.*" } } },
-	{ "&[", KNOWN_ELEMENTS, "data_ptr", { { "len", "length" }, { "data", "data_ptr" } } },
+	{ "Vec<",
+	  FROM_RUST,
+	  KNOWN_ELEMENTS,
+	  "buf.*",
+	  { { "len", "len" }, { "data", "buf.*" } } },
+	{ "&[",
+	  FROM_RUST,
+	  KNOWN_ELEMENTS,
+	  "data_ptr",
+	  { { "len", "length" }, { "data", "data_ptr" } } },
 	{ "&mut [",
+	  FROM_RUST,
 	  KNOWN_ELEMENTS,
 	  "data_ptr",
 	  { { "len", "length" }, { "data", "data_ptr" } } },
 	/* Go */
-	{ "string", KNOWN_COUNTED_TEXT, "str", { { "len", "len" }, { "data", "str" } } },
-	{ "[]", KNOWN_ELEMENTS, "array", { { "len", "len" }, { "data", "array" } } },
+	{ "string",
+	  FROM_GO,
+	  KNOWN_COUNTED_TEXT,
+	  "str",
+	  { { "len", "len" }, { "data", "str" } } },
+	{ "[]", FROM_GO, KNOWN_ELEMENTS, "array", { { "len", "len" }, { "data", "array" } } },
 };
 
 /* Of numbers that no fetch arg holds as one. */
@@ -89,6 +117,55 @@ static const char *const halves[][2] = { { "low", "high" }, { "real", "imag" } }
 static bool is_record(const struct type *type)
 {
 	return type->tag == DW_TAG_structure_type || type->tag == DW_TAG_class_type;
+}
+
+/* What is @die, or what it is in, of what is in @scope: DIEs stand behind their parents. */
+static bool go_down(Dwarf_Die *scope, const Dwarf_Die *die, Dwarf_Die *ret_die)
+{
+	bool has_one = false;
+
+	for (struct children c = children_of(scope); c.has_one && c.die.addr <= die->addr;
+	     children_next(&c)) {
+		*ret_die = c.die;
+		has_one = true;
+	}
+	return has_one;
+}
+
+/* Is it in namespace std, or in one of those in there that nobody writes, as std::__cxx11? */
+static bool is_in_std(Dwarf_Die *unit, const Dwarf_Die *die)
+{
+	Dwarf_Die scope = *unit, inner;
+
+	for (unsigned depth = 0; depth < NEST_MAX && go_down(&scope, die, &inner); depth++) {
+		const char *name = dw_name(&inner);
+
+		if (inner.addr == die->addr)
+			return depth > 0;
+		if (dwarf_tag(&inner) != DW_TAG_namespace || !name ||
+		    (depth ? strncmp(name, "__", 2) : strcmp(name, "std")) != 0)
+			return false;
+		scope = inner;
+	}
+	return false;
+}
+
+static bool is_from(const struct type *type, enum known_from from)
+{
+	Dwarf_Die die = type->die, declared, unit;
+
+	if (dw_ref(&die, DW_AT_specification, &declared))
+		die = declared;
+	if (!dwarf_diecu(&die, &unit, NULL, NULL))
+		return false;
+	switch (from) {
+	case FROM_STD:
+		return is_in_std(&unit, &die);
+	case FROM_RUST:
+		return dwarf_srclang(&unit) == DW_LANG_Rust;
+	default:
+		return dwarf_srclang(&unit) == DW_LANG_Go;
+	}
 }
 
 static const struct known *find(const struct type *type)
@@ -102,7 +179,7 @@ static const struct known *find(const struct type *type)
 		/* What ends in a letter is the whole name. */
 		if (strncmp(name, types[i].name, len) == 0 &&
 		    (!name[len] || strchr("<[],", types[i].name[len - 1])))
-			return &types[i];
+			return is_from(type, types[i].from) ? &types[i] : NULL;
 	}
 	return NULL;
 }
@@ -170,6 +247,18 @@ static int go(struct dwarf *d, const struct type *type, const char *path,
 	}
 	*ret_member = at;
 	return rc;
+}
+
+/* Is all in it where the table has it? Else it is of another library, or another version. */
+static bool has_all(struct dwarf *d, const struct type *type, const struct known *known)
+{
+	struct type_member ignored;
+	struct ubp_err err = { 0 };
+	bool ok = !known->data || go(d, type, known->data, &ignored, &err) == 0;
+
+	for (unsigned i = 0; ok && i < PARTS_MAX && known->parts[i].name; i++)
+		ok = go(d, type, known->parts[i].path, &ignored, &err) == 0;
+	return ok;
 }
 
 /* --- Rust's enums -------------------------------------------------------------------- */
@@ -243,16 +332,12 @@ bool known_each_part(struct dwarf *d, const struct type *type,
 {
 	const struct known *known = find(type);
 	enum type_pair pair = type_pair(type);
-	struct type_member ignored;
-	struct ubp_err err = { 0 };
 	unsigned n = 0;
 
-	for (unsigned i = 0; known && i < PARTS_MAX && known->parts[i].name; i++) {
-		if (go(d, type, known->parts[i].path, &ignored, &err) != 0)
-			continue;
+	if (known && !has_all(d, type, known))
+		known = NULL;
+	for (unsigned i = 0; known && i < PARTS_MAX && known->parts[i].name; i++, n++)
 		each(ctx, known->parts[i].name);
-		n++;
-	}
 	for (unsigned i = 0; pair && i < 2; i++, n++)
 		each(ctx, halves[pair - 1][i]);
 	return n > 0;
@@ -297,9 +382,9 @@ int known_text(struct dwarf *d, const struct type *type, struct type_member *ret
 	return data_of(d, type, KNOWN_TEXT, ret_member, err);
 }
 
-bool known_is_counted_text(const struct type *type)
+bool known_is_counted_text(struct dwarf *d, const struct type *type)
 {
 	const struct known *known = find(type);
 
-	return known && known->kind == KNOWN_COUNTED_TEXT;
+	return known && known->kind == KNOWN_COUNTED_TEXT && has_all(d, type, known);
 }

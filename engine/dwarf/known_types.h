@@ -4,7 +4,8 @@
 /*
  * Types that every program of a language has, by the names that people know: the size of a
  * std::string_view, what is in a std::optional, the elements of a Vec. What the libraries call the
- * members inside is looked up in a table; a type that has none of these is a record like others.
+ * members inside is looked up in a table; a type that has none of these is a record like others, and so is one that
+ * a program of another language, or outside of C++'s namespace std, has by the same name.
  */
 
 #ifndef UBP_DWARF_KNOWN_TYPES_H
@@ -43,6 +44,6 @@ int known_text(struct dwarf *d, const struct type *type, struct type_member *ret
 	       struct ubp_err *err);
 
 /* Has it a text that no NUL ends? */
-bool known_is_counted_text(const struct type *type);
+bool known_is_counted_text(struct dwarf *d, const struct type *type);
 
 #endif

@@ -168,6 +168,7 @@ static int convert(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 	struct sum *top = m->n ? &m->stack[m->n - 1] : NULL;
 	Dwarf_Word size = 8, encoding = DW_ATE_unsigned;
 	Dwarf_Die type;
+	bool is_signed;
 
 	if (!top)
 		return machine_malformed(m);
@@ -180,11 +181,13 @@ static int convert(struct machine *m, Dwarf_Attribute *attr, const Dwarf_Op *op)
 	if (encoding == DW_ATE_float || encoding == DW_ATE_complex_float || size == 0 ||
 	    size > 8)
 		return machine_unsupported(m, op->atom);
-	if (!sum_is_const(top) && size * 8 < top->bits)
-		sum_cut(top, (unsigned)size * 8,
-			encoding == DW_ATE_signed || encoding == DW_ATE_signed_char
-				? SUM_SIGNS
-				: SUM_ZEROES);
+	is_signed = encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+	if (sum_is_const(top))
+		return 0;
+	if (size * 8 <= top->bits)
+		sum_cut(top, (unsigned)size * 8, is_signed ? SUM_SIGNS : SUM_ZEROES);
+	else if (top->above == SUM_SIGNS && !is_signed && size < 8) /* not above these */
+		top->above = SUM_UNTOLD;
 	return 0;
 }
 

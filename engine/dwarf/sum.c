@@ -116,8 +116,8 @@ bool sum_shift(struct sum *s, uint64_t bits)
 	}
 	if (scale(s, bits))
 		return true;
-	/* It may be shifted back. */
-	if (s->up + bits > 63 || s->up)
+	/* It may be shifted back. Bits that a narrower number loses at its top are not told. */
+	if (s->up || s->bits + bits < 64)
 		return false;
 	s->up = (uint8_t)bits;
 	return true;
@@ -133,7 +133,17 @@ static bool shift_back(struct sum *s, unsigned bits, bool is_signed)
 	else if (s->above == SUM_SIGNS && !is_signed)
 		s->above = SUM_UNTOLD;
 	s->up = 0;
+	if (s->back < s->low + s->bits)
+		s->back = (uint8_t)(s->low + s->bits);
 	return true;
+}
+
+/* As many bits as a type has: clang tells ints as unsigned ones, and divides or shifts them as if they had a sign. */
+static bool may_have_sign(const struct sum *s)
+{
+	unsigned end = s->low + s->bits;
+
+	return s->bits == 64 || s->above != SUM_ZEROES || end == 8 || end == 16 || end == 32;
 }
 
 bool sum_shift_right(struct sum *s, uint64_t bits, bool is_signed)
@@ -150,6 +160,8 @@ bool sum_shift_right(struct sum *s, uint64_t bits, bool is_signed)
 	}
 	if (bits == 0)
 		return true;
+	if (is_signed && !up && s->bits < 64 && s->above == SUM_ZEROES && may_have_sign(s))
+		return false;
 	if (up && !shift_back(s, (unsigned)bits, is_signed))
 		return false;
 	bits -= up;
@@ -185,13 +197,13 @@ bool sum_divide(struct sum *s, int64_t by)
 	if (by <= 0 || (by & (by - 1)))
 		return false;
 	/* Towards zero: only what has no sign is shifted. */
-	return (s->bits < 64 && s->above == SUM_ZEROES && !s->up) &&
+	return !s->up && !may_have_sign(s) &&
 	       sum_shift_right(s, (uint64_t)__builtin_ctzll((uint64_t)by), false);
 }
 
 bool sum_rest(struct sum *s, uint64_t by)
 {
-	return by && !(by & (by - 1)) && sum_and(s, by - 1);
+	return by && !(by & (by - 1)) && !s->up && !may_have_sign(s) && sum_and(s, by - 1);
 }
 
 bool sum_is_below_zero(struct sum *s)

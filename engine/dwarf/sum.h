@@ -37,6 +37,7 @@ struct sum {
 	enum sum_above above;
 	uint8_t low;  /* bits that are gone below these: the value was shifted to the right */
 	uint8_t up;   /* zeroes that it was shifted to the left by, behind that */
+	uint8_t back; /* bits that were right, with .low, when it had been shifted to the left and back; 0: it was not */
 	bool is_lost; /* something was done to it that cannot be written */
 	uint8_t n;                         /* reads of memory */
 	int64_t addend[SUM_READS_MAX + 1]; /* [0] to the base, [i] to what the ith read gave */

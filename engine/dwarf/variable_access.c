@@ -271,6 +271,26 @@ static int cut_scalar(const struct piece *piece, const struct type_facts *facts,
 			      "It is computed from memory: no fetch arg can do that");
 }
 
+/*
+ * Is it computed from bits of a register that its type does not have? Only the compiler knows whether the number there
+ * is as wide: above a narrower one stands anything.
+ */
+static bool is_of_more(const struct sum *sum, uint64_t at, unsigned bits,
+		       const struct type_facts *facts)
+{
+	unsigned size = facts->size * 8, end = sum->low + sum->bits;
+
+	if (sum->base != SUM_REG || sum->n)
+		return false;
+	/* An int that was computed, and then made a long: the upper half may be in it. */
+	if (size >= 64)
+		return (sum->low && sum->low < 32 && end > 32 && end < 64) ||
+		       (end <= 32 && sum->back > 32);
+	if (bits > sum->bits)
+		bits = sum->bits;
+	return (sum->low && at + sum->low + bits > size) || sum->back > size;
+}
+
 /* In a register, or computed of some. */
 static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits,
 			   const struct type_facts *facts, struct dwarf_value *value,
@@ -285,7 +305,7 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 					       low_bits((uint64_t)sum->addend[0] >> at, bits,
 							facts->is_signed),
 					       facts, err);
-	if (sum->up || sum->is_lost)
+	if (sum->up || sum->is_lost || is_of_more(sum, at, bits, facts))
 		return ubp_fail(err, ENOTSUP, "It is computed: no fetch arg can do that");
 	/* Where LLVM moves a value to the stack it may forget to say that it is to be read there. */
 	if (piece->is_stack && (at || bits < 64 || sum->bits < 64))

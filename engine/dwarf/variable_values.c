@@ -80,6 +80,17 @@ static bool is_text_array(struct walk *w)
 	       is_text(w, &element);
 }
 
+/* From a std::array to the array in it. What has its elements elsewhere is no array. */
+static void enter_array(struct walk *w)
+{
+	struct part whole = w->part;
+	struct type ignored;
+
+	walk_elements(w, &ignored);
+	if (walk_kind(w) != TYPE_ARRAY)
+		w->part = whole;
+}
+
 /* What a pointer points to, a std::string or a pointer to one, an array of characters. */
 static int as_string(struct walk *w, const char *type, struct dwarf_value *value)
 {
@@ -90,13 +101,14 @@ static int as_string(struct walk *w, const char *type, struct dwarf_value *value
 		rc = walk_follow(w);
 	if (rc < 0)
 		return rc;
-	if (known_is_counted_text(&w->part.type))
+	if (known_is_counted_text(w->lookup.d, &w->part.type))
 		return walk_not_that(w, "has no NUL at its end, where a string would stop: "
 					"take its data and its length");
 	if (walk_into(w, known_text)) {
 		rc = walk_follow(w);
 		is_pointed = true;
 	}
+	enter_array(w);
 	if (rc == 0 && !is_pointed && walk_kind(w) == TYPE_RECORD)
 		return walk_whole_record(w);
 	if (rc == 0 && !is_pointed && !is_text_array(w))
@@ -107,16 +119,10 @@ static int as_string(struct walk *w, const char *type, struct dwarf_value *value
 /* A std::string is its text, a std::array what is in it. */
 static int by_what_it_holds(struct walk *w, struct dwarf_value *value)
 {
-	struct part whole = w->part;
-	struct type ignored;
-
 	if (walk_into(w, known_text))
 		return as_string(w, "string", value);
-	walk_elements(w, &ignored);
-	if (walk_kind(w) == TYPE_ARRAY)
-		return whole_array(w, value);
-	w->part = whole;
-	return walk_whole_record(w);
+	enter_array(w);
+	return walk_kind(w) == TYPE_ARRAY ? whole_array(w, value) : walk_whole_record(w);
 }
 
 /* As its type says. */

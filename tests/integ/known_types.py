@@ -35,6 +35,8 @@ CC = [
     ("all->shared->y", "all->shared._M_ptr->y"),
     ("all->three", "all->three._M_elems"),
     ("all->three[1]", "all->three._M_elems[1]"),
+    ("all->letters", "(char *)all->letters._M_elems"),
+    ("all->letters:string", "(char *)all->letters._M_elems"),
     ("all->wide.low", "low all->wide"),
     ("all->wide.high", "high all->wide"),
     ("all->natural.high", "high all->natural"),
@@ -45,6 +47,7 @@ CC = [
     ("all->f.imag", "$_cimag(all->f)"),
     ("z.real", "$_creal(z)"),
     ("z.imag", "$_cimag(z)"),
+    ("all->as_rust:string", "(char *)all->as_rust->text"),
 ]
 RUST = [
     ("text.len", "text.length"),
@@ -89,7 +92,8 @@ PROGRAMS = [
 ]
 # A whole one prints as its parts.
 WHOLE = {
-    "known_cc.cc": ("view o wide z all->own $params", "view_size view_data o_has_value o_value wide_low wide_high z_real z_imag own_get "
+    "known_cc.cc": ("view o wide z all->own all->as_go *all->as_rust all->as_std $params", "view_size view_data o_has_value o_value wide_low wide_high z_real z_imag own_get "
+                    "as_go_str as_go_len as_go_cap as_rust_text as_rust_n as_std__M_ptr as_std_extra "
                     "all v_data v_end view_size_2 view_data_2 o_has_value_2 o_value_2 text wide_low_2 wide_high_2 z_real_2 z_imag_2 names"),
     "known_rs.rs": ("text *string *vec option slice inner.result", "text_len text_data string_len string_data vec_len vec_data option_variant option_Some_0 "
                     "slice_len slice_data result_variant result_Ok_0 result_Err_0"),

@@ -40,6 +40,8 @@ becomes 'p:a/b ./plain:sum n first=v[0] %si x=%di:u8' \
 becomes 'p:./plain:parse $params' 'p:uprobes/parse ./plain:0x req=-24(%bp):x64 letter=-28(%bp):char'
 becomes 'p:./plain:parse req->at[1].y req->at[0].x:u16 y=letter:u8' \
 	'p:uprobes/parse ./plain:0x y_2=+26(-24(%bp)):s16 x=+20(-24(%bp)):u16 y=-28(%bp):u8'
+becomes 'p:./plain:parse as_long_a_name_as_args_may_have_=letter text=req->name:ustring[as_long_a_name_as_args_may_have_]' \
+	'p:uprobes/parse ./plain:0x as_long_a_name_as_args_may_have_=-28(%bp):char text=+0(+8(-24(%bp))):ustring[as_long_a_name_as_args_may_have_]'
 # Dereferences written around a pointer, or what has an address.
 becomes 'p:./plain:parse +0(req->name):string n=+0x10(+8(req)) +u-4((*req).name) v=+16(req->at):s16 &letter' \
 	'p:uprobes/parse ./plain:0x name=+0(+8(-24(%bp))):string n=+0x10(+8(-24(%bp))) name_2=+u-4(+8(-24(%bp))) v=+36(-24(%bp)):s16 letter=%bp-28:x64' \

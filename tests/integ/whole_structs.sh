@@ -30,6 +30,9 @@ printed 'a->rows a->rows[1]' 'rows_0={1,2,3} rows_1={4,5,6} rows={4,5,6}'
 printed 'a->corners' 'corners_0_x=3 corners_0_y=4 corners_1_x=5 corners_1_y=6'
 printed '*n n *m' 'n=9 n_2=9 m={1,2,3}'
 [ ! -s err.txt ] || fail "a message"
+# What has more than four parts, with those of its parts, is none of $params.
+printed '$params' 'a=ADDR p_x=1 p_y=2 n=9 m=ADDR'
+grep -qE "^uprobe: warning: each: left out: r, t \\(" err.txt || fail "\$params: nothing is said of what is left out"
 
 # What has no parts that can be printed says why.
 refused "a->many has 100 elements" "p:$F:each a->many"

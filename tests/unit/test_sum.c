@@ -155,9 +155,32 @@ static void shifts(void **state)
 	sum_add_const(&s, 1); /* not to that part */
 	assert_int_equal(sum_value_text(&s, text, sizeof(text)), 0);
 	s = sum_register("di", 0);
+	assert_false(sum_rest(&s, 8)); /* below zero it would be another */
+	assert_true(sum_and(&s, 31));
 	assert_true(sum_rest(&s, 8));
 	is_bits(&s, 0, 3, SUM_ZEROES);
 	assert_false(sum_rest(&s, 6));
+	/* clang's int: it is told as unsigned, and then shifted as if it had a sign. */
+	s = sum_register("di", 0);
+	sum_cut(&s, 32, SUM_ZEROES);
+	assert_false(sum_shift(&s, 4)); /* and back would bring bits that it lost */
+	assert_false(sum_shift_right(&s, 2, true));
+	assert_false(sum_divide(&s, 4));
+	assert_true(sum_shift_right(&s, 2, false));
+	is_bits(&s, 2, 30, SUM_ZEROES);
+	s = sum_register("di", 0);
+	sum_cut(&s, 8, SUM_ZEROES);
+	assert_true(sum_shift(&s, 56)); /* a signed char in a word */
+	assert_true(sum_shift_right(&s, 56, true));
+	is_bits(&s, 0, 8, SUM_SIGNS);
+	/* An int that lost bits, in a long: what it was is still told. */
+	s = sum_register("di", 0);
+	assert_true(sum_shift(&s, 4));
+	assert_true(sum_shift_right(&s, 4, true));
+	assert_true(sum_shift(&s, 32));
+	assert_true(sum_shift_right(&s, 32, true));
+	is_bits(&s, 0, 32, SUM_SIGNS);
+	assert_int_equal(s.back, 60);
 	/* A sign is lost, what a division does to it is not a shift. */
 	s = sum_register("di", 0);
 	assert_false(sum_divide(&s, 4));
