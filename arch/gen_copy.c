@@ -66,8 +66,9 @@ static int make_room(struct gen *g)
 	out->exits = calloc(copy->n_exits + 1u, sizeof(*out->exits));
 	if (!out->places || !out->exits)
 		return -ENOMEM;
-	/* It may go on in the window's copy, which leads there. */
-	out->exits[out->n_exits++] = g->plan->window->len;
+	/* It may go on in the window's copy, which leads there; but not where only fill follows. */
+	if (g->plan->window->jump_len <= g->plan->window->len)
+		out->exits[out->n_exits++] = g->plan->window->len;
 	for (size_t i = 0; i < copy->n_exits; i++)
 		out->exits[out->n_exits++] = (int16_t)from_window(g, copy->exits[i]);
 	return 0;

@@ -64,7 +64,7 @@ void jump_batch_free(struct jump_batch *batch)
 static const char *why_not(const struct plant_space *ps, const struct place *at)
 {
 	const struct site *site = at->sites[at->i];
-	size_t len = 0, written = 0;
+	size_t len = 0;
 
 	if (site->run_up)
 		return run_up_why_not(ps, at);
@@ -72,7 +72,7 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 		return at_ret_why_not(ps, at);
 	if (!site->n_probes) {
 		len = (size_t)site->window->len + site->window->padding;
-		return len ? neighbour_at_code(ps, at, len, len) : site->window->why;
+		return len ? neighbour_at(ps, at, len) : site->window->why;
 	}
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
@@ -90,9 +90,8 @@ static const char *why_not(const struct plant_space *ps, const struct place *at)
 		if (uprobe_behind(probe) != uprobe_behind(site->probes[0]))
 			return "another probe stands on the instruction behind the probed one";
 		len = probe->window.len + probe->window.padding;
-		written = len - probe->window.pun.n_fixed;
 	}
-	return neighbour_at_code(ps, at, len, written);
+	return neighbour_at(ps, at, len);
 }
 
 void jump_tell_why(const struct site *site, const char *why)

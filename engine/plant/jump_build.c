@@ -250,6 +250,11 @@ static const char *build_one(struct build *b, struct batch_area *a, struct site 
 	why = make_block(b, a, site, jump, &block);
 	area = area_of(ps, block);
 	if (!why) {
+		why = led_out_into(ps, site->vaddr, jump->jump_len);
+		if (why)
+			spare_add_jump(ps, jump);
+	}
+	if (!why) {
 		write_block(b, area, site, jump, block);
 		/* Its trap's entry, too, comes behind the block, and to where it is told to be used. */
 		if (jump->is_watch)

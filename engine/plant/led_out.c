@@ -21,6 +21,9 @@ static void *const there = (void *)1;
 int led_out_note_old(const struct plant_space *ps, const struct site *site,
 		     const struct site_jump *jump)
 {
+	/* Where the jump takes fill nothing comes out behind. */
+	if (jump->jump_len > jump->from[jump->n])
+		return 0;
 	return map_put(&ps->jump->led_to, site->vaddr + jump->from[jump->n], there);
 }
 

@@ -27,7 +27,7 @@ int led_out_note(const struct plant_space *ps, const struct site *site,
 /* @jump is about to be taken back: the copy of its window leads behind that still. 0 or -ENOMEM. */
 int led_out_note_old(const struct plant_space *ps, const struct site *site,
 		     const struct site_jump *jump);
-/* Is one of them behind the first of the @len bytes at @vaddr? What is told of that; NULL: none is. */
+/* Is one of them behind the first of the @len bytes at @vaddr, which a jump is to take? What is told of that; NULL: none is. */
 const char *led_out_into(const struct plant_space *ps, uint64_t vaddr, size_t len);
 /*
  * Of a block that an earlier ubp has left, whose window's copy is at @copy: the places that its function's copy leads out to are noted, and its rets are made rets

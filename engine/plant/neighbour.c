@@ -9,7 +9,6 @@
 #include "arch/detour.h"
 #include "engine/base/map.h"
 #include "engine/plant/hop.h"
-#include "engine/plant/led_out.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
 #include "engine/space/uprobe.h"
@@ -72,12 +71,4 @@ const char *neighbour_at(const struct plant_space *ps, const struct place *at, s
 			return is_reached;
 	}
 	return NULL;
-}
-
-const char *neighbour_at_code(const struct plant_space *ps, const struct place *at, size_t len,
-			      size_t written)
-{
-	const char *why = neighbour_at(ps, at, len);
-
-	return why ? why : led_out_into(ps, at->sites[at->i]->vaddr, written);
 }

@@ -19,9 +19,6 @@ struct place {
 
 /* neighbour_of() for who goes through all sites. */
 const char *neighbour_at(const struct plant_space *ps, const struct place *at, size_t len);
-/* The same of a jump of which @written bytes are written, in the place of instructions, of which others may know more than the first (led_out.h). */
-const char *neighbour_at_code(const struct plant_space *ps, const struct place *at, size_t len,
-			      size_t written);
 /* One in the way of a jump over @len bytes at @site: what is told of that. NULL: there is none. */
 const char *neighbour_of(const struct plant_space *ps, const struct site *site, size_t len);
 

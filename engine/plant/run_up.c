@@ -90,7 +90,7 @@ const char *run_up_why_not(const struct plant_space *ps, const struct place *at)
 		return "something else stands at the ret instruction";
 	if (site->n_probes > UBP_DETOUR_PROBES)
 		return "more probes than a detour has room for";
-	return neighbour_at_code(ps, at, site->run_up, site->run_up);
+	return neighbour_at(ps, at, site->run_up);
 }
 
 /*
