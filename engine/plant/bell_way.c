@@ -16,9 +16,9 @@
 #include "engine/space/space.h"
 #include "engine/trace/mem.h"
 
-/* Addresses in the program, both included. */
+/* Addresses in the program, both included; .behind: of a fork, where one is that sleeps in the kernel and has not made its child yet, or 0. */
 struct way {
-	uint64_t from, to;
+	uint64_t from, to, behind;
 };
 
 struct ways {
@@ -31,30 +31,27 @@ static bool leads_to_call(const struct site *site)
 	return site->watches & WATCH_ASKS && !(site->watches & WATCH_LOADER);
 }
 
-/*
- * The end of the way: the first call behind the jump that stands at @from, where a jump does; @from itself if there is none near by. Of a fork also the
- * address behind it, where one is that sleeps in the kernel and has not made its child yet.
- */
-static uint64_t end_of_way(const struct space *space, uint64_t from, bool is_fork)
+/* The way from the jump that stands at @from to the first call behind it, where a jump does; to @from itself if there is none near by. */
+static struct way way_from(const struct space *space, uint64_t from, bool is_fork)
 {
 	const struct ubp_arch *arch = space->arch;
 	uint8_t code[UBP_SIGACTION_LOOK];
 	size_t n = mem_peek(&space->mem, from, code, sizeof(code));
-	const uint8_t *first = NULL;
-	size_t behind = 0;
+	struct way way = { .from = from, .to = from };
 
 	for (size_t i = 0; n > UBP_HOP_LEN && i < 2; i++) {
 		const struct ubp_known_insn *call = &arch->call.kernel_calls[i];
 		const uint8_t *at = call->len ? find_bytes(code + UBP_HOP_LEN, code + n,
 							   call->bytes, call->len)
 					      : NULL;
+		uint64_t to = at ? from + (uint64_t)(at - code) : from;
 
-		if (at && (!first || at < first)) {
-			first = at;
-			behind = is_fork ? call->len : 0;
-		}
+		if (!at || (way.to != from && to > way.to))
+			continue;
+		way.to = to;
+		way.behind = is_fork ? to + call->len : 0;
 	}
-	return first ? from + (uint64_t)(first - code) + behind : from;
+	return way;
 }
 
 static int find_ways(const struct space *space, struct ways *ways)
@@ -69,21 +66,24 @@ static int find_ways(const struct space *space, struct ways *ways)
 			continue;
 		if (VEC_ROOM(ways->v, &ways->cap, ways->n) < 0)
 			return -ENOMEM;
-		ways->v[ways->n++] =
-			(struct way){ site->vaddr, end_of_way(space, site->vaddr,
-							      site->watches & WATCH_FORKS) };
+		ways->v[ways->n++] = way_from(space, site->vaddr, site->watches & WATCH_FORKS);
 	}
 	return 0;
 }
 
-/* On the way, or in the bell's slot or detour, whether it has looked or not. */
-static bool is_on_way(const void *ctx, const struct space *space, uint64_t pc)
+/*
+ * On the way, or in the bell's slot or detour, whether it has looked or not. What is behind a fork's call is left on the stack where the call is one of the vDSO, and stays there
+ * long after that.
+ */
+static bool is_on_way(const void *ctx, const struct space *space, uint64_t pc,
+		      enum outside_at at)
 {
 	const struct ways *ways = ctx;
 	const struct site *site = plant_site_of_slot(space, pc);
 
 	for (size_t i = 0; i < ways->n; i++)
-		if (pc >= ways->v[i].from && pc <= ways->v[i].to)
+		if ((pc >= ways->v[i].from && pc <= ways->v[i].to) ||
+		    (pc && pc == ways->v[i].behind && at != OUTSIDE_DEEP))
 			return true;
 	return site && leads_to_call(site);
 }

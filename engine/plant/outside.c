@@ -3,6 +3,7 @@
 
 #include "engine/plant/outside.h"
 
+#include <string.h>
 #include <time.h>
 
 #include "arch/arch.h"
@@ -23,30 +24,41 @@
 #define PAUSE_NS 200000
 #define LIMIT_NS 50000000ULL /* threads stand still for most of it, now and then */
 #define STOPS    64
+/* In the vDSO of i386, which has pushed three registers, what calls it is among these. */
+#define TOP_WORDS 8
 
 struct outside {
 	const struct outside_question *question;
 	struct space *space;
 	struct maps maps; /* where stacks are asked about */
-	bool is_inside;   /* the thread that is looked at */
+	uint64_t vdso, vdso_end;
+	/* Of the thread that is looked at: */
+	bool is_inside;
+	bool in_handler; /* a word of its stack, of those so far, is an address in the vDSO */
+	size_t n_words;  /* so far */
 };
 
-static bool is_inside(const struct outside *o, uint64_t pc)
+static bool is_inside(const struct outside *o, uint64_t pc, enum outside_at at)
 {
-	return o->question->is_inside(o->question->ctx, o->space, pc);
+	return o->question->is_inside(o->question->ctx, o->space, pc, at);
 }
 
+/* A signal's frame has the place in the vDSO where a call of the kernel was interrupted, and on i386 its own way back. */
 static void note_word(void *ctx, uint64_t word)
 {
 	struct outside *o = ctx;
+	bool is_top = o->n_words++ < TOP_WORDS || o->in_handler;
 
-	o->is_inside |= is_inside(o, word);
+	o->in_handler |= word >= o->vdso && word < o->vdso_end;
+	o->is_inside |= is_inside(o, word, is_top ? OUTSIDE_TOP : OUTSIDE_DEEP);
 }
 
 /* It may come back to one from a signal's handler, too. */
 static void look_at(struct outside *o, struct tracee *t, uint64_t pc, uint64_t sp)
 {
-	o->is_inside = is_inside(o, pc);
+	o->is_inside = is_inside(o, pc, OUTSIDE_PC);
+	o->in_handler = false;
+	o->n_words = 0;
 	if (!o->is_inside && !o->question->asks_stacks)
 		t->probes->is_outside = true;
 	else if (!o->is_inside && maps_at(&o->maps, sp) &&
@@ -100,8 +112,14 @@ static void read_maps(struct outside *o)
 	struct ubp_err ignored;
 
 	maps_free(&o->maps);
-	if (t && o->question->asks_stacks)
-		(void)maps_read(t->tid, &o->maps, &ignored);
+	o->vdso = o->vdso_end = 0;
+	if (!t || !o->question->asks_stacks || maps_read(t->tid, &o->maps, &ignored) < 0)
+		return;
+	for (size_t i = 0; i < o->maps.n; i++)
+		if (strcmp(o->maps.v[i].path, "[vdso]") == 0) {
+			o->vdso = o->maps.v[i].start;
+			o->vdso_end = o->maps.v[i].end;
+		}
 }
 
 static bool pass(struct tracer *tracer, struct outside *o)

@@ -16,9 +16,17 @@
 struct space;
 struct tracer;
 
+/* Where an address of a thread is. */
+enum outside_at {
+	OUTSIDE_PC,
+	OUTSIDE_TOP, /* among the first words of its stack, or behind where a signal's handler returns to */
+	OUTSIDE_DEEP, /* any other word: it may be what an earlier call has left there, and nobody returns to */
+};
+
 struct outside_question {
 	/* Is @pc, of a thread, in that code? */
-	bool (*is_inside)(const void *ctx, const struct space *space, uint64_t pc);
+	bool (*is_inside)(const void *ctx, const struct space *space, uint64_t pc,
+			  enum outside_at at);
 	const void *ctx;
 	bool asks_stacks; /* words on the stack are asked about, too: a signal's handler may return there */
 };

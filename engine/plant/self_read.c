@@ -150,13 +150,15 @@ const char *self_read_why_unseen(struct plant *plant, const struct held *held)
 /* --- each thread is out of all detours once ------------------------------------------------- */
 
 /* In what may have looked at a range. Who is at its trap has nothing left to read. */
-static bool is_inside(const void *ctx, const struct space *space, uint64_t pc)
+static bool is_inside(const void *ctx, const struct space *space, uint64_t pc,
+		      enum outside_at where)
 {
 	const struct site *site = plant_site_of_slot(space, pc);
 	const struct site_jump *jump;
 	uint64_t at;
 
 	(void)ctx;
+	(void)where;
 	jump = site ? jump_at(site, pc, &at) : NULL;
 	return jump && at >= jump->detour.copy.len && !jump_has_trap(space->plant, pc) &&
 	       !jump_has_trap(space->plant, pc - 1);
