@@ -56,9 +56,16 @@ class Kernel:
         with open(TRACEFS + "/error_log", "rb") as f:
             return self.ENTRY.findall(f.read())
 
-    def lines(self):
+    def lines_once(self):
         with open(TRACEFS + "/uprobe_events", "rb") as f:
             return [x for x in f.read().split(b"\n") if TOKEN.encode() in x]
+
+    def lines(self):
+        """The list is read a page at a time: where others take an event out in between, one of ours is passed over."""
+        lines, before = self.lines_once(), None
+        while lines != before:
+            lines, before = self.lines_once(), lines
+        return lines
 
     def write(self, data):
         """(errno, (message, command, caret) or None), as the kernel answers one write."""

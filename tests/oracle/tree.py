@@ -60,6 +60,13 @@ class Tree:
             os.close(fd)
 
     def read(self, name, flags=os.O_RDONLY):
+        """A list is read a page at a time: where others take an event out in between, one of ours is passed over."""
+        got, before = self.read_once(name, flags), None
+        while name in ("/uprobe_events", "/dynamic_events") and got != before:
+            got, before = self.read_once(name, flags), got
+        return got
+
+    def read_once(self, name, flags):
         try:
             fd = os.open(self.path(name), flags)
         except OSError as e:
