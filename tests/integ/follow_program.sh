@@ -30,8 +30,8 @@ for how in '' --no-follow; do
 done
 
 trace --lossless --follow -p "$PID" "p:$FIXTURES/hello:greet"
-grep -qx "uprobe: warning: process $PID does not map $FIXTURES/hello: it runs another program, its children may run that one" err.txt ||
-	fail "not told"
+# By the thread that traces, at the time when it is ready.
+wait_for err.txt "^uprobe: warning: process $PID does not map $FIXTURES/hello: it runs another program, its children may run that one\$"
 run "$FIXTURES/hello" one
 run "$FIXTURES/hello" one two
 run env bash -c "$FIXTURES/hello three; exit 0" # children of children, too
