@@ -199,24 +199,31 @@ const struct ubp_vectors *moment_vectors(struct moment *m)
 	return &m->vectors;
 }
 
+/* What any program at this stop runs on. */
+static struct fetch_input input_of(struct moment *m, const struct fetch_memory *memory,
+				   const struct fetch_program *program, uint64_t site_vaddr)
+{
+	return (struct fetch_input){
+		.arch = m->t->process->space->arch,
+		.regs = m->regs,
+		.memory = memory,
+		.hit_vaddr = site_vaddr,
+		.vectors = program->needs_vectors ? moment_vectors(m) : NULL,
+	};
+}
+
 /* Run the fetch program. Its length, or -E2BIG. */
 static int fetch(struct hit *hit, struct moment *m, struct event_record *r,
 		 const struct uprobe *probe, uint64_t site_vaddr)
 {
 	struct reader reader = { hit, m };
 	struct fetch_memory memory = { read_memory, &reader };
-	struct fetch_input in = {
-		.arch = m->t->process->space->arch,
-		.regs = m->regs,
-		.memory = &memory,
-		.hit_vaddr = site_vaddr,
-		.comm = r->comm,
-		.duration_ns = m->duration_ns,
-		.vectors = probe->program->needs_vectors ? moment_vectors(m) : NULL,
-		.entry = m->entry,
-	};
+	struct fetch_input in = input_of(m, &memory, probe->program, site_vaddr);
 	size_t head = probe_kind_head(probe->kind);
 
+	in.comm = r->comm;
+	in.duration_ns = m->duration_ns;
+	in.entry = m->entry;
 	/* A name that is asked for must be the one at this moment. */
 	if (probe->at_hit.asks_name) {
 		task_comm(m->t->tid, m->t->task.comm);
@@ -231,13 +238,7 @@ void record_entry(struct hit *hit, struct moment *m, const struct uprobe *probe,
 {
 	struct reader reader = { hit, m };
 	struct fetch_memory memory = { read_memory, &reader };
-	const struct fetch_input in = {
-		.arch = m->t->process->space->arch,
-		.regs = m->regs,
-		.memory = &memory,
-		.hit_vaddr = site_vaddr,
-		.vectors = probe->at_hit.entry->needs_vectors ? moment_vectors(m) : NULL,
-	};
+	const struct fetch_input in = input_of(m, &memory, probe->at_hit.entry, site_vaddr);
 
 	fetch_run_entry(probe->at_hit.entry, &in, hit->scratch, ret_values);
 }

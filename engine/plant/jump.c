@@ -143,18 +143,10 @@ static bool is_candidate(const struct site *site)
 	       !site->is_spared && site->rung == SITE_BOOSTED && !site->no_jump;
 }
 
-static bool has_return(const struct site *site)
-{
-	for (size_t i = 0; i < site->n_probes && !site->run_up; i++)
-		if (site->probes[i]->kind == PROBE_RETURN)
-			return true;
-	return false;
-}
-
 /* Has it to do with return addresses that are replaced? Not so at a ret. */
 static bool needs_table(const struct site *site)
 {
-	return has_return(site) || scan_is_one(site);
+	return site_has_return(site) || scan_is_one(site);
 }
 
 /* What its block may take, before that is made; what is not needed stays untouched memory. */
@@ -163,7 +155,7 @@ static uint32_t guess(const struct plant *plant, const struct site *site)
 	size_t n = jump_n_recorded(site), len = n ? 0 : PROBE_GUESS;
 	const struct leaf *leaf = site_leaf(site);
 
-	len += has_return(site) ? RETURN_GUESS : 0;
+	len += site_has_return(site) ? RETURN_GUESS : 0;
 	/* Behind the copy it is noted where it leads. */
 	len += leaf ? leaf->copy_max + 2U * leaf->n : 0;
 	for (size_t p = 0; p < n; p++) {
@@ -213,7 +205,7 @@ static int collect(const struct plant *plant, const struct space *space,
 	for (; at.i < at.n; at.i++) {
 		struct site *site = sites[at.i];
 
-		if (!is_candidate(site) || (no_returns && has_return(site)))
+		if (!is_candidate(site) || (no_returns && site_has_return(site)))
 			continue;
 		leaf_choose(ps, &at);
 		jump_refuse(site, why_not(ps, &at));

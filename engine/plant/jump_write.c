@@ -11,6 +11,7 @@
 #include "arch/host.h"
 #include "engine/base/err.h"
 #include "engine/base/ring.h"
+#include "engine/base/search.h"
 #include "engine/os/maps.h"
 #include "engine/plant/jump.h"
 #include "engine/plant/jump_priv.h"
@@ -44,16 +45,8 @@ static const char why_not_known[] = "the stack of a thread cannot be read";
 /* Try @vaddr lies in the middle of: of its window, or of its slot. NULL: none. */
 static struct jump_try *try_of(const struct jump_batch *batch, uint64_t vaddr)
 {
-	size_t low = 0, high = batch->n;
+	size_t low = search_at_least(batch->tries, batch->n, vaddr, vaddr);
 
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (batch->tries[mid].vaddr < vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
 	/* The last one that starts below. */
 	for (; low > 0 && vaddr - batch->tries[low - 1].vaddr < UBP_WINDOW_MAX; low--) {
 		struct jump_try *try = &batch->tries[low - 1];

@@ -11,6 +11,7 @@
 #include "arch/detour.h"
 #include "arch/leaf.h"
 #include "engine/base/map.h"
+#include "engine/base/search.h"
 #include "engine/base/sort.h"
 #include "engine/base/vec.h"
 #include "engine/plant/neighbour.h"
@@ -33,14 +34,6 @@ struct wanted {
 	struct uprobe *probes[UBP_DETOUR_PROBES];
 	size_t n;
 };
-
-static bool has_return(const struct site *site)
-{
-	for (size_t i = 0; i < site->n_probes; i++)
-		if (site->probes[i]->kind == PROBE_RETURN)
-			return true;
-	return false;
-}
 
 /* Is it left there, and is that all that the site is for? */
 static bool is_exit_of(const struct site *site, uint64_t func_vaddr)
@@ -147,7 +140,7 @@ static bool is_alone(const struct wanted *w, const struct place *at)
 static bool is_entry(const struct site *site)
 {
 	return site->n_probes && !site->n_exits && !site->run_up && !site->watches &&
-	       !has_return(site) && !(site->leaf && site->leaf->is_refused);
+	       !site_has_return(site) && !(site->leaf && site->leaf->is_refused);
 }
 
 static struct wanted look(const struct plant_space *ps, const struct place *at)
@@ -271,22 +264,6 @@ void leaves_free(struct leaves *leaves)
 	*leaves = (struct leaves){ 0 };
 }
 
-/* The first one that does not begin in front of @vaddr. */
-static size_t first_from(const struct leaves *leaves, uint64_t vaddr)
-{
-	size_t low = 0, high = leaves->n;
-
-	while (low < high) {
-		size_t mid = low + (high - low) / 2;
-
-		if (leaves->v[mid].key < vaddr)
-			low = mid + 1;
-		else
-			high = mid;
-	}
-	return low;
-}
-
 struct site *leaf_over(const struct leaves *leaves, const struct added *added)
 {
 	uint64_t vaddr = added->site->vaddr;
@@ -294,7 +271,7 @@ struct site *leaf_over(const struct leaves *leaves, const struct added *added)
 	/* Exits of its own function go with their probes (leaf_settle()). */
 	if (added->run_up)
 		return NULL;
-	for (size_t i = first_from(leaves, vaddr);
+	for (size_t i = search_at_least(leaves->v, leaves->n, key, vaddr);
 	     i > 0 && vaddr - leaves->v[i - 1].key < leaves->len; i--) {
 		struct site *site = leaves->v[i - 1].value;
 

@@ -282,6 +282,14 @@ int site_add_probe(struct site *site, struct uprobe *probe)
 	return 0;
 }
 
+bool site_has_return(const struct site *site)
+{
+	for (size_t i = 0; i < site->n_probes && !site->run_up; i++)
+		if (site->probes[i]->kind == PROBE_RETURN)
+			return true;
+	return false;
+}
+
 void site_drop_probe(struct site *site, const struct uprobe *probe)
 {
 	size_t kept = 0;

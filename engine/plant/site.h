@@ -49,6 +49,8 @@ bool site_is_mapped(const struct site *site, const struct mapping *m);
 int site_add_probe(struct site *site, struct uprobe *probe);
 /* Has it the probe, or one whose place that is to take? */
 bool site_has_probe(const struct site *site, const struct uprobe *probe);
+/* Does a function begin there whose returns are caught, not at its rets? Not so on a run-up. */
+bool site_has_return(const struct site *site);
 void site_drop_probe(struct site *site, const struct uprobe *probe);
 
 /* The bytes at @vaddr as they were before us: *buf, @len bytes. @view NULL: as they are just now. Returns the number read. */
