@@ -66,16 +66,29 @@ const char *letting_go_why_none(const struct ubp_session *s)
 	return NULL;
 }
 
+static bool is_there(const struct ubp_session *s, const struct process *p, pid_t pid,
+		     const struct space *space)
+{
+	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
+}
+
 /* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno; -ENOTSUP: for what .refused says. */
 static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
 	const struct stand_alone_facts facts = stand_alone_look(p);
+	const struct space *space = p->space;
 	struct held held;
 	struct ubp_regs regs;
+	pid_t pid = p->pid;
 	int rc = attach_hold_one(&s->tracer, p, &held, err);
 
 	if (rc < 0)
 		return rc;
+	/* The thread may have executed a program before it stood still: of that one nothing is prepared. */
+	if (!is_there(s, p, pid, space)) {
+		held_let_go(&held);
+		return -EAGAIN;
+	}
 	held.at = &regs;
 	tracer_stop_begin(&s->tracer);
 	rc = ubp_host_get_regs(held.tid, &regs);
@@ -84,12 +97,6 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	tracer_stop_end(&s->tracer);
 	held_let_go(&held);
 	return rc;
-}
-
-static bool is_there(const struct ubp_session *s, const struct process *p, pid_t pid,
-		     const struct space *space)
-{
-	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
 }
 
 /* On the watching thread, too. */

@@ -68,8 +68,13 @@ int remote_begin(struct remote *remote, const struct held *held, uint64_t stub,
 		 struct ubp_err *err)
 {
 	struct tracee *t = held->t;
-	int rc = remote_facts_learn(t, err);
+	int rc;
 
+	/* In what the process runs now nothing was planted. */
+	if (!stub)
+		return ubp_fail(err, ESTALE, "process %d has no place for remote calls",
+				(int)t->process->pid);
+	rc = remote_facts_learn(t, err);
 	if (rc < 0)
 		return rc;
 	if (t->process->space->arch->reg.in_other_mode &&

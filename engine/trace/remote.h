@@ -21,7 +21,7 @@ struct held;
  * stop, but for a pc that the caller wants elsewhere; not looked at if the thread has
  * made remote calls since that stop); @stub: address of the stub's code, written
  * there before. Returns 0 or -errno; -EACCES: a seccomp filter may kill it for our
- * calls.
+ * calls; -ESTALE: @stub is 0, as in a program that was executed a moment ago.
  */
 int remote_begin(struct remote *remote, const struct held *held, uint64_t stub,
 		 struct ubp_err *err);

@@ -7,6 +7,7 @@
  * up to trace and no other (GNUmakefile).
  */
 
+#include <errno.h>
 #include <pthread.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -568,6 +569,7 @@ static void calls_are_made_by_a_held_thread(void **state)
 	memset(&after, 0, sizeof(after));
 	assert_int_equal(ubp_host_get_regs(t->tid, &before), 0);
 	held.at = &before;
+	assert_int_equal(remote_begin(&remote, &held, 0, &err), -ESTALE);
 	assert_int_equal(remote_begin(&remote, &held, (uintptr_t)stub_page, &err), 0);
 	assert_int_equal(remote_call(&remote, SYS_getppid, no_args, &result, &err), 0);
 	assert_int_equal(result, getpid());
