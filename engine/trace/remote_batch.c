@@ -187,11 +187,8 @@ static bool is_end(const struct remote *remote, const struct stop *stop,
 static int come_first(struct remote *remote, const struct stop *stop, struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
-	int rc;
+	int rc = remote_deliver_first(remote, stop, err);
 
-	tracee_put_before(t);
-	t->remote.is_batch = false;
-	rc = remote_deliver_first(remote, stop, err);
 	if (rc == 0)
 		rc = remote_settle(remote, err);
 	if (rc == 0)
@@ -223,9 +220,14 @@ static int await_batch(struct remote *remote, struct batch *b, struct ubp_err *e
 			continue;
 		}
 		rc = read_results(remote, b, &regs, err);
-		put_back(remote, b);
-		if (!is_end(remote, &stop, &regs))
+		if (!is_end(remote, &stop, &regs)) {
+			/* In this order: if the tracer dies in between, the thread goes on. */
+			tracee_put_before(t);
+			put_back(remote, b);
+			t->remote.is_in = t->remote.is_batch = false;
 			return rc < 0 ? rc : come_first(remote, &stop, err);
+		}
+		put_back(remote, b);
 		tracee_consume(t);
 		t->held = t->remote.called = t->remote.by_signal = true;
 		return rc;

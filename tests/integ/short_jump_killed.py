@@ -42,7 +42,10 @@ class Target:
         return line
 
     def ask(self, line):
-        self.p.stdin.write(line + "\n")
+        try:
+            self.p.stdin.write(line + "\n")
+        except BrokenPipeError:
+            pass  # how it ended is told below
         return self.heard()
 
     def trace(self, *probes, env=None):
