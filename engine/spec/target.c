@@ -110,6 +110,9 @@ static int find_file(const struct spec_parse *p, struct spec_span target,
 	char *path = NULL;
 	int rc;
 
+	/* The kernel looks up no name at all, and has the working directory. */
+	if (target.len == 0 && char_is_digit(target.s[1]))
+		return spec_fail(p, EINVAL, spec_col(p, target.s), "Not a regular file");
 	probe->path = strndup(target.s, target.len);
 	if (!probe->path)
 		return spec_fail_memory(p);
