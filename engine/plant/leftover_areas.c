@@ -101,8 +101,8 @@ static int adopt_slot(struct adoption *a, struct area *area, const struct guard_
 }
 
 /*
- * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_steps.c):
- * a breakpoint stays, and is taken out with the others. Threads that run are held.
+ * The jump of a tracer that was killed, whole or with a breakpoint over its first byte (jump_steps.c). Of one that
+ * crosses a page a breakpoint stays, and is taken out with the others. Threads that run are held.
  */
 static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint64_t copy)
 {
@@ -131,6 +131,12 @@ static int take_out_jump(struct adoption *a, const struct guard_jump *head, uint
 	if (!a->holds)
 		(void)hold_running(a->tracer, space, HOLD_MS);
 	a->holds = true;
+	/* No breakpoint where children of posix_spawn() come by, and who wakes up meanwhile. */
+	if (mem_is_whole(&space->mem, head->vaddr, head->jump_len)) {
+		rc = mem_write(&space->mem, a->tid, head->vaddr, head->orig, head->jump_len);
+		a->n_removed += rc == 0;
+		return rc;
+	}
 	/* In steps, as one who may be killed. Without the tail the breakpoint has to stay. */
 	rc = mem_write(&space->mem, a->tid, head->vaddr, swbp, n);
 	return rc == 0 ? mem_write(&space->mem, a->tid, head->vaddr + n, head->orig + n,
