@@ -133,7 +133,8 @@ void cave_close(const struct held *held, const struct cave *cave)
 	const struct tracee *t = held->t;
 	struct plant_space *ps = t->process->space->plant;
 	const struct ubp_arch *arch = t->process->space->arch;
-	struct ubp_regs regs = *held->at;
+	/* A signal that came first has had it stand elsewhere since. */
+	struct ubp_regs regs = t->remote.called ? *t->remote.before : *held->at;
 	int rc;
 
 	if (ps->stub) {

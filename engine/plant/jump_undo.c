@@ -218,15 +218,14 @@ static void keep_from_calling(struct tracee *t, const struct site_jump *jump, ui
 	word = regs.r[arch->reg.sp] +
 	       (at == d->call_at ? -(uint64_t)arch->addr_size : d->call_word);
 	entry = hijack_find(space, word, &entry_at);
-	if (entry.real && entry.word)
-		hijack_set_free(space, t->tid, entry_at);
-	if (at < d->call_at) {
-		(void)hold_set_pc(t, jump->copy + d->hijack_off);
-		return;
+	regs.r[arch->reg.pc] = jump->copy + d->hijack_off;
+	if (at == d->call_at) {
+		regs.r[arch->reg.sp] = word;
+		regs.r[arch->reg.pc] = jump->copy + d->called_at;
 	}
-	regs.r[arch->reg.sp] = word;
-	regs.r[arch->reg.pc] = jump->copy + d->called_at;
-	(void)hold_set_regs(t, &regs);
+	/* Only then: a thread that makes the call after all has the address that it returns to nowhere else. */
+	if (hold_set_regs(t, &regs) == 0 && entry.real && entry.word)
+		hijack_set_free(space, t->tid, entry_at);
 }
 
 /* Who is about to replace its return address must not: nobody would put that back. */
