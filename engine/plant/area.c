@@ -387,8 +387,9 @@ int area_map(const struct held *held, uint64_t stub, uint64_t hint, uint64_t len
 		return 0;
 	/* Before Linux 4.17 the place was a wish. */
 	args[0] = *ret_vaddr;
-	(void)area_call(held, stub, t->process->space->arch->call.nr_munmap, args, &result,
-			err);
+	rc = area_call(held, stub, t->process->space->arch->call.nr_munmap, args, &result, err);
+	if (rc < 0)
+		return rc;
 	return ubp_fail(err, EEXIST, "process %d cannot map memory at 0x%lx", pid,
 			(unsigned long)hint);
 }

@@ -224,6 +224,8 @@ int guard_uninstall(const struct held *held, struct ubp_err *err)
 	if (rc == 0 && (is_ours(&now, space) ||
 			action_handler(&now, space) == (uint64_t)(uintptr_t)SIG_DFL)) {
 		rc = action_swap(&remote, SIGTRAP, chain, &now, err);
+		if (rc == -ESRCH)
+			return rc;
 		/* From now on the program's calls go to the kernel again. */
 		(void)put_word(space, p->pid,
 			       ps->guard->data + offsetof(struct guard_data, retired), 1);

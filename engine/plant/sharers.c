@@ -102,9 +102,9 @@ static bool is_settled(const struct space *space)
 
 static int guard(const struct update *u, struct process *p, struct ubp_err *err)
 {
+	pid_t pid = p->pid; /* it may end while it is waited for */
 	struct tracee *t = hold(u, p);
 	struct ubp_regs regs;
-	pid_t pid = p->pid;
 	struct held held;
 	int rc;
 

@@ -21,6 +21,7 @@
 #include "engine/trace/attach.h"
 #include "engine/trace/dispatch.h"
 #include "engine/trace/held.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/tracer.h"
 
@@ -83,7 +84,7 @@ bool upgrade_is_settled(const struct plant_space *ps)
 }
 
 /* A held thread of @p, and back: what is between is no business of the program's. */
-static void upgrade(struct plant *plant, struct tracer *tracer, struct process *p)
+static void upgrade_kept(struct plant *plant, struct tracer *tracer, struct process *p)
 {
 	struct space *space = p->space;
 	struct jump_batch *batch = jump_collect(plant, space);
@@ -120,6 +121,15 @@ static void upgrade(struct plant *plant, struct tracer *tracer, struct process *
 		return;
 	}
 	jump_make(plant, tracer, space, held.tid, NULL, batch);
+}
+
+static void upgrade(struct plant *plant, struct tracer *tracer, struct process *p)
+{
+	struct space *space = p->space;
+
+	space_keep(space); /* no other one is to have its address, which tells of an exec */
+	upgrade_kept(plant, tracer, p);
+	space_put(tracer, space);
 }
 
 /*

@@ -43,7 +43,7 @@ static enum trap_verdict on_trap(void *ctx, const struct held *held)
 	enum trap_verdict verdict = hit_trap(&s->hit, held);
 
 	budget_stop_end(s, begun_ns);
-	if (verdict == TRAP_FOREIGN)
+	if (verdict == TRAP_FOREIGN && held_lasts(held))
 		release_if_spared(s, held, SIGTRAP);
 	return verdict;
 }

@@ -125,7 +125,13 @@ int alone_begin(struct tracer *tracer, struct process *p, const struct alone_bel
 	/* It stays known while it is alone, whatever becomes of its threads. */
 	if (p->n_tracees == 0 && p->space == space)
 		return 0;
-	rc = p->space == space ? alone_end(tracer, p, &ignored) : -ESTALE;
+	if (p->space == space) {
+		rc = alone_end(tracer, p, &ignored);
+	} else {
+		/* The bell is the caller's, and of the memory that it had. */
+		alone_watch_executed(tracer->alone, pid);
+		rc = -ESTALE;
+	}
 	if (rc != -ESTALE)
 		return rc == 0 ? -EBUSY : 0;
 	rc = alone_executed(tracer, p, &ignored);

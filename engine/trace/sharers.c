@@ -110,6 +110,7 @@ static void join(const struct lookup *l, struct space *space, pid_t tid, pid_t w
 static void settle(const struct lookup *l, const pid_t *tids, size_t n)
 {
 	const struct process *first = NULL;
+	pid_t pid;
 
 	for (size_t i = 0; i < n; i++) {
 		const struct process *p = process_of(l, tids[i]);
@@ -118,9 +119,13 @@ static void settle(const struct lookup *l, const pid_t *tids, size_t n)
 		if (p && (!first || (!first->space->plant && p->space->plant)))
 			first = p;
 	}
-	for (size_t i = 0; first && i < n; i++)
+	if (!first)
+		return;
+	pid = first->pid;
+	/* It may be given up because of another. */
+	for (size_t i = 0; i < n && map_get(&l->tracer->processes, (uint64_t)pid) == first; i++)
 		if (process_of(l, tids[i]) != first)
-			join(l, first->space, tids[i], first->pid);
+			join(l, first->space, tids[i], pid);
 }
 
 static void settle_all(struct lookup *l)
