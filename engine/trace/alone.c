@@ -125,13 +125,7 @@ int alone_begin(struct tracer *tracer, struct process *p, const struct alone_bel
 	/* It stays known while it is alone, whatever becomes of its threads. */
 	if (p->n_tracees == 0 && p->space == space)
 		return 0;
-	if (p->space == space) {
-		rc = alone_end(tracer, p, &ignored);
-	} else {
-		/* The bell is the caller's, and of the memory that it had. */
-		alone_watch_executed(tracer->alone, pid);
-		rc = -ESTALE;
-	}
+	rc = p->space == space ? alone_end(tracer, p, &ignored) : -ESTALE;
 	if (rc != -ESTALE)
 		return rc == 0 ? -EBUSY : 0;
 	rc = alone_executed(tracer, p, &ignored);
@@ -207,14 +201,16 @@ int alone_executed(struct tracer *tracer, struct process *p, struct ubp_err *err
 {
 	pid_t pid = p->pid;
 	struct space *space;
-	int rc = seize_may_try(tracer, pid, err);
+	int rc;
 
+	/* Its bell is of the memory that it had, and may go with that whatever comes of this. */
+	alone_watch_executed(tracer->alone, pid);
+	rc = seize_may_try(tracer, pid, err);
 	if (rc < 0)
 		return rc;
 	space = space_new(tracer, NULL, task_live_thread(pid), err);
 	rc = space ? 0 : -err->code;
 	if (space) {
-		alone_watch_executed(tracer->alone, pid);
 		process_move(tracer, p, space);
 		rc = seize_all(tracer, p, err);
 	}

@@ -141,6 +141,16 @@ static void put_back(const struct remote *remote, const struct batch *b)
 			(b->n - b->sent) * sizeof(b->words[0]));
 }
 
+/* Something else stopped it in the batch: it is put back to where it was. In this order: if the tracer dies in between, the thread goes on. */
+static void leave_batch(const struct remote *remote, const struct batch *b)
+{
+	struct tracee *t = remote->t;
+
+	tracee_put_before(t);
+	put_back(remote, b);
+	t->remote.is_in = t->remote.is_batch = false;
+}
+
 /* What was made of what was sent, by a thread that stands in the batch with @regs. */
 static int read_results(const struct remote *remote, struct batch *b,
 			const struct ubp_regs *regs, struct ubp_err *err)
@@ -180,10 +190,7 @@ static bool is_end(const struct remote *remote, const struct stop *stop,
 	       regs->r[space->arch->reg.sp] == remote->sp;
 }
 
-/*
- * Something else stopped it in the batch. What it has made counts; for the signal it is put back to where it was, and it
- * makes the rest from where it is then.
- */
+/* A signal stopped it in the batch, which it has left for that (leave_batch()). It makes the rest from where it is then. */
 static int come_first(struct remote *remote, const struct stop *stop, struct ubp_err *err)
 {
 	struct tracee *t = remote->t;
@@ -221,10 +228,7 @@ static int await_batch(struct remote *remote, struct batch *b, struct ubp_err *e
 		}
 		rc = read_results(remote, b, &regs, err);
 		if (!is_end(remote, &stop, &regs)) {
-			/* In this order: if the tracer dies in between, the thread goes on. */
-			tracee_put_before(t);
-			put_back(remote, b);
-			t->remote.is_in = t->remote.is_batch = false;
+			leave_batch(remote, b);
 			return rc < 0 ? rc : come_first(remote, &stop, err);
 		}
 		put_back(remote, b);
