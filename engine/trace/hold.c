@@ -285,13 +285,18 @@ int hold_set_pc(struct tracee *t, uint64_t pc)
 	if (!t->remote.called)
 		return ubp_host_set_pc(t->tid, pc);
 	t->remote.before->r[t->process->space->arch->reg.pc] = pc;
-	return 0;
+	return tracee_renew_frame(t);
 }
 
 int hold_set_regs(struct tracee *t, const struct ubp_regs *regs)
 {
+	const struct ubp_arch *arch = t->process->space->arch;
+	uint64_t sp;
+
 	if (!t->remote.called)
 		return ubp_host_set_regs(t->tid, regs);
+	sp = t->remote.before->r[arch->reg.sp];
 	*t->remote.before = *regs;
-	return 0;
+	/* One frame has one stack pointer behind it. */
+	return regs->r[arch->reg.sp] == sp ? tracee_renew_frame(t) : 0;
 }

@@ -19,7 +19,7 @@
 #include "engine/trace/wait.h"
 
 /* One of the space's own frames, until the thread goes on from where it was. */
-static int take_frame(struct tracee *t, uint64_t *ret_top, struct ubp_err *err)
+static int take_frame(struct tracee *t, struct ubp_err *err)
 {
 	struct space *space = t->process->space;
 
@@ -31,7 +31,6 @@ static int take_frame(struct tracee *t, uint64_t *ret_top, struct ubp_err *err)
 	if (!t->remote.frame)
 		return ubp_fail(err, EBUSY, "too many threads of process %d make calls for us",
 				(int)t->process->pid);
-	*ret_top = space->frames + (uint64_t)t->remote.frame * UBP_STUB_FRAME_MAX;
 	return 0;
 }
 
@@ -40,19 +39,13 @@ int remote_write_frame(struct remote *remote, struct ubp_err *err)
 	struct tracee *t = remote->t;
 	const struct space *space = t->process->space;
 	uint8_t frame[UBP_STUB_FRAME_MAX];
-	uint64_t top = 0;
 	size_t len;
-	int rc = space->frames ? take_frame(t, &top, err) : 0;
+	int rc = space->frames ? take_frame(t, err) : 0;
 
 	if (rc < 0)
 		return rc;
 	remote->regs = *t->remote.before;
-	if (top)
-		space->arch->stub.frame_below(top, t->remote.before, t->remote.more, frame,
-					      &len, &remote->sp);
-	else
-		space->arch->stub.frame(t->remote.before, t->remote.more, frame, &len,
-					&remote->sp);
+	tracee_build_frame(t, frame, &len, &remote->sp);
 	rc = mem_write(&space->mem, t->tid, remote->sp, frame, len);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "cannot write to the stack of thread %d: %s",

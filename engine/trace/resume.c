@@ -30,6 +30,30 @@ void tracee_leave_frame(struct tracee *t)
 	t->remote.frame = 0;
 }
 
+void tracee_build_frame(const struct tracee *t, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			size_t *ret_len, uint64_t *ret_sp)
+{
+	const struct space *space = t->process->space;
+
+	if (t->remote.frame)
+		space->arch->stub.frame_below(
+			space->frames + (uint64_t)t->remote.frame * UBP_STUB_FRAME_MAX,
+			t->remote.before, t->remote.more, ret_frame, ret_len, ret_sp);
+	else
+		space->arch->stub.frame(t->remote.before, t->remote.more, ret_frame, ret_len,
+					ret_sp);
+}
+
+int tracee_renew_frame(const struct tracee *t)
+{
+	uint8_t frame[UBP_STUB_FRAME_MAX];
+	uint64_t sp;
+	size_t len;
+
+	tracee_build_frame(t, frame, &len, &sp);
+	return mem_write(&t->process->space->mem, t->tid, sp, frame, len);
+}
+
 /*
  * Who looks for addresses of ours in stacks (engine/plant/jump_who.c) goes by what stands there, and what the program's next frames don't write to
  * stays: a thread that came from a detour and waits from then on would be in that for good.
@@ -43,7 +67,7 @@ static void wipe_frame(const struct tracee *t)
 
 	if (t->remote.frame)
 		return;
-	space->arch->stub.frame(t->remote.before, t->remote.more, frame, &len, &sp);
+	tracee_build_frame(t, frame, &len, &sp);
 	memset(frame, 0, len);
 	(void)mem_write(&space->mem, t->tid, sp, frame, len);
 }

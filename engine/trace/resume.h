@@ -7,7 +7,11 @@
 #define UBP_TRACE_RESUME_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 #include <sys/types.h>
+
+#include "arch/arch.h"
 
 struct tracee;
 struct tracer;
@@ -49,6 +53,16 @@ void tracee_leave_stub(struct tracee *t);
 
 /* A stopped thread that is about to make its remote call: its registers are put back, nothing else. */
 void tracee_put_before(struct tracee *t);
+
+/* The frame of @t's remote call: it ends by the registers that @t had before. @ret_sp: where it belongs. */
+void tracee_build_frame(const struct tracee *t, uint8_t ret_frame[UBP_STUB_FRAME_MAX],
+			size_t *ret_len, uint64_t *ret_sp);
+
+/*
+ * The registers that @t had before have changed, its stack pointer not, and it stands in the stub, behind its call: write the frame again.
+ * @t goes on by that if its tracer is killed. Returns 0 or a negative errno.
+ */
+int tracee_renew_frame(const struct tracee *t);
 
 /* It is gone, or has other registers: nobody needs the frame of its remote call any more. */
 void tracee_leave_frame(struct tracee *t);
