@@ -626,6 +626,21 @@ set:	mov	w11, #CHAIN_TRIES
 	b.ne	4f
 	stlxr	w15, x12, [x9]
 	cbnz	w15, 5b
+
+	/* The guard is put where it may be missing. See arch/x86/guard.S. */
+	adr	x13, head
+	add	x1, x13, #HEAD_ACTION
+	ldr	x13, [x13, #HEAD_DATA]
+	add	x13, x13, #DATA_RETIRED
+	mov	w14, #0
+6:	mov	x0, #SIGTRAP
+	mov	x2, #0
+	mov	x3, #8
+	call	NR_RT_SIGACTION
+	cbnz	w14, give
+	ldar	x14, [x13]
+	add	x1, sp, #NEW
+	cbnz	w14, 6b
 	b	give
 4:	clrex
 	b	1b

@@ -18,7 +18,7 @@
 /* The guard's code: see guard.S. Offsets as guard_code.h has them. */
 #define ARM64_GUARD_HANDLER      0x000
 #define ARM64_GUARD_RESTORER     0x510
-#define ARM64_GUARD_LEN          0x87c
+#define ARM64_GUARD_LEN          0x8b4
 #define ARM64_SIGACTION_CALL_LEN 4
 #define ARM64_N_SIGACTION_CALLS  3
 extern const uint8_t arm64_guard[ARM64_GUARD_LEN];

@@ -738,6 +738,18 @@ set:	movl	$CHAIN_TRIES, TRIES(%esp)
 	xor	%ecx, %ecx
 	lock cmpxchg8b DATA_CHAIN_AT(%ebp)
 	jne	1b
+
+	/* The guard is put where it may be missing. See arch/x86/guard.S. */
+	call	1f
+1:	pop	%edi
+	lea	code - AREA_GUARD - 1b(%edi), %edi
+	lea	HEAD_ACTION(%edi), %ecx
+	call	set_action
+	mov	HEAD_DATA(%edi), %edi
+	cmpl	$0, DATA_RETIRED(%edi)
+	je	give
+	mov	%esp, %ecx		/* NEW */
+	call	set_action
 	jmp	give
 
 get:	mov	DATA_CHAIN_AT(%ebp), %edx
@@ -769,6 +781,15 @@ give:	mov	SAVED_OACT(%esp), %edi
 	jmp	done
 fault:	mov	$-EFAULT, %eax
 done:	restore
+	ret
+
+/* The action at ecx becomes that of SIGTRAP. */
+set_action:
+	mov	$SIGTRAP, %ebx
+	xor	%edx, %edx
+	mov	$SIGSET_LEN, %esi
+	mov	$NR_RT_SIGACTION, %eax
+	int	$0x80
 	ret
 
 /* Another signal: see arch/x86/guard.S. edi: 1: the new action is ours. */

@@ -23,7 +23,7 @@ int i386_build_sigaction_hook(const uint8_t *call, size_t len, uint64_t vaddr,
 			      struct slot_code *ret_code, struct ubp_err *err);
 
 /* The guard's code: see guard.S. */
-#define I386_GUARD_LEN           0x7f1
+#define I386_GUARD_LEN           0x829
 #define I386_GUARD_HANDLER       0
 #define I386_GUARD_RESTORER      0x4c0
 #define I386_SIGACTION_CALL_LEN  5

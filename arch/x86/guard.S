@@ -724,6 +724,19 @@ set:	mov	$CHAIN_TRIES, %r9d
 	mov	%rcx, %rax
 	lock cmpxchg %rdx, DATA_CHAIN_AT(%rbx)
 	jne	1b
+
+	/*
+	 * A tracer that died while it installed the guard, or took it out, may have left another handler, or the kernel may have reset
+	 * it: the guard is put there, or nobody would call what was just set. A tracer that takes it out meanwhile
+	 * looks whether the chain has changed once it has written "retired"; behind that, the kernel has it.
+	 */
+	lea	head + HEAD_ACTION(%rip), %rsi
+	call	set_action
+	mov	head + HEAD_DATA(%rip), %rcx
+	cmpq	$0, DATA_RETIRED(%rcx)
+	je	give
+	mov	%rsp, %rsi		/* NEW */
+	call	set_action
 	jmp	give
 
 get:	mov	DATA_CHAIN_AT(%rbx), %eax
@@ -765,6 +778,15 @@ done:	restore
 	pushf				/* a system call leaves the flags there */
 	pop	%r11
 	jmp	back
+
+/* The action at rsi becomes that of SIGTRAP. */
+set_action:
+	mov	$SIGTRAP, %edi
+	xor	%edx, %edx
+	mov	$8, %r10d
+	mov	$NR_RT_SIGACTION, %eax
+	syscall
+	ret
 
 /*
  * Another signal: its handler is not to run with SIGTRAP blocked, for it may meet breakpoints.

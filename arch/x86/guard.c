@@ -32,6 +32,7 @@ _Static_assert(GUARD_CODE_HEAD_DATA == offsetof(struct guard_head, data), "guard
 _Static_assert(GUARD_CODE_HEAD_RETURNS == offsetof(struct guard_head, returns), "guard.S");
 _Static_assert(GUARD_CODE_HEAD_RETURNS_MASK == offsetof(struct guard_head, returns_mask),
 	       "guard.S");
+_Static_assert(GUARD_CODE_HEAD_ACTION == offsetof(struct guard_head, action), "guard.S");
 _Static_assert(GUARD_CODE_SITE_SLOT == offsetof(struct guard_site, slot), "guard.S");
 _Static_assert(GUARD_CODE_SLOT_FLAGS == UBP_SLOT_FLAGS, "guard.S");
 _Static_assert(GUARD_CODE_SLOT_UNWIND == UBP_SLOT_UNWIND, "guard.S");

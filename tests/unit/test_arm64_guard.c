@@ -211,6 +211,9 @@ static void test_emulate(void **state)
 	put(TEXT, patch, sizeof(patch));
 
 	memset(&old, 0xff, sizeof(old));
+	memset(&now, 0, sizeof(now));
+	/* The guard is put there where the kernel has reset it. */
+	assert_int_equal(raw_action(&now, NULL), 0);
 	assert_int_equal(call(SIGTRAP, &theirs, &old, 8), 0);
 	assert_int_equal(old.handler, 0);
 	assert_memory_equal(data->chain[data->chain_at & 1], &theirs, sizeof(theirs));

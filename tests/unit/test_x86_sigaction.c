@@ -202,6 +202,29 @@ static void test_ours_again(void **state)
 	assert_same(&act, &one);
 }
 
+/*
+ * The guard is in force, but not the kernel's handler: a tracer died between the two, or the kernel has reset it. The call that sets
+ * the program's puts the guard there, so that somebody calls what was set. One that asks changes nothing.
+ */
+static void test_not_there(void **state)
+{
+	struct kernel_action one = { 0x1111, SA_SIGINFO, 0x2222, 0x30 }, dfl = { 0 };
+	struct kernel_action act, kernels, installed;
+
+	(void)state;
+	assert_int_equal(area_sigaction(SIGTRAP, &dfl, &installed), 0);
+	act = current();
+	assert_same(&act, &dfl);
+	assert_int_equal(area_sigaction(SIGTRAP, NULL, &kernels), 0);
+	assert_same(&kernels, &dfl);
+	assert_int_equal(hooked(SIGTRAP, &one, &act, 8), 0);
+	assert_same(&act, &dfl);
+	act = current();
+	assert_same(&act, &one);
+	assert_int_equal(area_sigaction(SIGTRAP, NULL, &kernels), 0);
+	assert_same(&kernels, &installed);
+}
+
 /* Registers and the red zone: only those that a system call changes. */
 static void test_registers(void **state)
 {
@@ -465,6 +488,75 @@ static void test_at_once(void **state)
 	assert_int_equal(area_space.data->chain_at - before, SETTERS * SETS + 1);
 }
 
+#define ROUNDS 20000
+
+static pthread_barrier_t both;
+
+static void *set_one_each(void *arg)
+{
+	for (uint64_t n = 0; n < ROUNDS; n++) {
+		struct kernel_action act = whole(n), old;
+
+		pthread_barrier_wait(&both);
+		if (hooked(SIGTRAP, &act, &old, 8) || !is_whole(&old))
+			arg = "set";
+		pthread_barrier_wait(&both);
+	}
+	return arg;
+}
+
+/* As guard_uninstall() does it. */
+static void take_guard_out(void)
+{
+	struct guard_data *data = area_space.data;
+	uint64_t at = __atomic_load_n(&data->chain_at, __ATOMIC_SEQ_CST), now;
+	struct kernel_action chain;
+
+	memcpy(&chain, data->chain[at & 1], sizeof(chain));
+	assert_int_equal(area_sigaction(SIGTRAP, &chain, NULL), 0);
+	__atomic_store_n(&data->retired, 1, __ATOMIC_SEQ_CST);
+	now = __atomic_load_n(&data->chain_at, __ATOMIC_SEQ_CST);
+	if ((now ^ at) & 1) {
+		memcpy(&chain, data->chain[now & 1], sizeof(chain));
+		assert_int_equal(area_sigaction(SIGTRAP, &chain, NULL), 0);
+	}
+}
+
+/* The program sets an action while the guard is taken out: it is the kernel's behind both, and the guard is not. */
+static void test_taken_out(void **state)
+{
+	struct kernel_action act = whole(ROUNDS), installed, want;
+	unsigned n_emulated = 0;
+	pthread_t setter;
+	void *failed;
+
+	(void)state;
+	assert_int_equal(area_sigaction(SIGTRAP, NULL, &installed), 0);
+	assert_int_equal(pthread_barrier_init(&both, NULL, 2), 0);
+	assert_int_equal(hooked(SIGTRAP, &act, NULL, 8), 0);
+	assert_int_equal(pthread_create(&setter, NULL, set_one_each, NULL), 0);
+	for (uint64_t n = 0; n < ROUNDS; n++) {
+		uint64_t at = area_space.data->chain_at;
+
+		pthread_barrier_wait(&both);
+		take_guard_out();
+		pthread_barrier_wait(&both);
+		assert_int_equal(area_sigaction(SIGTRAP, &installed, &act), 0);
+		want = whole(n);
+		assert_same(&act, &want);
+		n_emulated += area_space.data->chain_at != at;
+		memcpy(area_space.data->chain[area_space.data->chain_at & 1], &act,
+		       sizeof(act));
+		area_space.data->retired = 0;
+	}
+	assert_int_equal(pthread_join(setter, &failed), 0);
+	if (failed)
+		fail_msg("%s", (const char *)failed);
+	pthread_barrier_destroy(&both);
+	print_message("%u of %u by the guard\n", n_emulated, ROUNDS);
+	assert_true(n_emulated > 0 && n_emulated < ROUNDS);
+}
+
 /* Another setter never comes to its end: a thread that is not there after a fork(). */
 static void test_left_behind(void **state)
 {
@@ -544,7 +636,8 @@ int main(void)
 		TEST(test_set_get),           TEST(test_other_signal), TEST(test_masks),
 		TEST(test_retired),           TEST(test_ours_again),   TEST(test_registers),
 		TEST(test_beside_kernel),     TEST(test_vfork),        TEST(test_fork),
-		TEST(test_at_once),           TEST(test_left_behind),
+		TEST(test_at_once),           TEST(test_left_behind),  TEST(test_not_there),
+		TEST(test_taken_out),
 #endif
 	};
 
