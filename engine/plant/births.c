@@ -36,6 +36,8 @@ static void take_guard(const struct held *first, struct plant_left *left)
 	if (rc == 0 && space->plant)
 		rc = ubp_host_get_regs(held.tid, &regs);
 	if (rc == 0 && space->plant)
+		plant_unhook_parts(space, held.tid);
+	if (rc == 0 && space->plant)
 		rc = guard_uninstall(&held, &err);
 	if (!held_lasts(first))
 		return;

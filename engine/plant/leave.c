@@ -84,6 +84,19 @@ void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *
 	undo_end(&undo);
 }
 
+void plant_unhook_parts(struct space *space, pid_t tid)
+{
+	size_t pos = 0;
+	void *value;
+
+	while (space->plant && map_next(&space->plant->sites, &pos, NULL, &value)) {
+		struct site *site = value;
+
+		if (site->planted && site->is_patched && !site_is_at_once(space, site))
+			site->planted = site_unplant(space, tid, site) < 0;
+	}
+}
+
 /* Of a breakpoint alone: jumps, to detours or to the guard, trap nobody. */
 static bool is_lent(const struct site *site)
 {
@@ -215,6 +228,8 @@ static void leave_process(struct tracer *tracer, struct process *p)
 	}
 	if (rc == 0)
 		gate_page_keep(&held);
+	if (rc == 0 && space->refs == 2)
+		plant_unhook_parts(space, held.tid);
 	if (rc == 0)
 		rc = held_lasts(&held) ? guard_uninstall(&held, &err) : -ESRCH;
 	ps->keeps_guard |= rc < 0 && rc != -ESRCH;

@@ -53,6 +53,12 @@ int plant_copy(const struct space *parent, struct space *child, struct tracee *f
 void plant_clean_copy(const struct space *parent, struct space *child, pid_t tid,
 		      struct plant_left *left);
 
+/*
+ * The guard is about to go: those jumps to it that are a breakpoint for a moment while they are taken out (site_is_at_once()) go before it.
+ * What could not be taken out is tried again by plant_unhook(). @tid: a stopped thread of @space.
+ */
+void plant_unhook_parts(struct space *space, pid_t tid);
+
 /* No guard is left: the jumps to it go, too. */
 void plant_unhook(struct space *space, pid_t pid, pid_t tid, struct plant_left *left);
 

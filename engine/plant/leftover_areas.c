@@ -185,6 +185,29 @@ static int adopt_block(struct adoption *a, struct area *area, struct mem_view *v
 		a, jump_keep_block(a->space->plant, head.vaddr, block, LEFTOVER_KEY_LOOKS));
 }
 
+/*
+ * A jump to the guard that crosses a page is a breakpoint for a moment, with bytes of either kind behind it. What stood there is one of the calls
+ * that such jumps are for.
+ */
+static bool put_call_back(const struct space *space, pid_t tid, struct mem_view *view,
+			  const struct guard_site *entry)
+{
+	const struct ubp_arch *arch = space->arch;
+	size_t n = arch->swbp.len, len = arch->hook.patch_len;
+	uint8_t now[UBP_SIGACTION_CALL_MAX];
+
+	for (size_t i = 0; len > n && i < arch->hook.n_calls; i++) {
+		const uint8_t *call = arch->hook.calls[i];
+
+		if (memcmp(call, entry->orig, sizeof(entry->orig)) == 0 &&
+		    mem_view_peek(view, entry->vaddr, now, len) == len &&
+		    memcmp(now + n, call + n, len - n) != 0 &&
+		    mem_write(&space->mem, tid, entry->vaddr + n, call + n, len - n) < 0)
+			return false;
+	}
+	return true;
+}
+
 /* The breakpoint of a tracer that was killed. */
 static bool take_out(const struct space *space, const struct maps *maps, pid_t tid,
 		     struct mem_view *view, const struct guard_site *entry)
@@ -197,6 +220,7 @@ static bool take_out(const struct space *space, const struct maps *maps, pid_t t
 	       mem_view_peek(view, entry->vaddr, now, arch->swbp.len) == arch->swbp.len &&
 	       memcmp(now, arch->swbp.code, arch->swbp.len) == 0 &&
 	       memcmp(entry->orig, arch->swbp.code, arch->swbp.len) != 0 &&
+	       put_call_back(space, tid, view, entry) &&
 	       mem_write(&space->mem, tid, entry->vaddr, entry->orig, arch->swbp.len) == 0;
 }
 

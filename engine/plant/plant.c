@@ -62,8 +62,11 @@ static bool is_hook(const struct site *site)
 	return site->patch_len && !site->is_spared && !site_is_probed(site);
 }
 
-/* All jumps to the guard; then it is seen that they stand, by the page. */
-static int plant_hooks(const struct update *u, struct ubp_err *err)
+/*
+ * The jumps to the guard that can be written at once, or the others: each of these is a breakpoint for a moment. Then it is seen that they
+ * stand, by the page.
+ */
+static int plant_hooks(const struct update *u, bool at_once, struct ubp_err *err)
 {
 	struct space *space = u->space;
 	struct mem_view view = { .mem = &space->mem };
@@ -75,14 +78,14 @@ static int plant_hooks(const struct update *u, struct ubp_err *err)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	for (size_t i = 0; i < u->n_added; i++) {
 		added_fetch_ahead(u->added, u->n_added, i);
-		if (is_hook(u->added[i].site) && !u->added[i].site->planted)
+		if (is_hook(u->added[i].site) && !u->added[i].site->planted &&
+		    site_is_at_once(space, u->added[i].site) == at_once)
 			sites[n++] = u->added[i].site;
 	}
-	rc = site_plant_all(space, u->tid, sites, n, err);
+	rc = n ? site_plant_all(space, u->tid, sites, n, err) : 0;
+	for (size_t i = 0; i < n && rc == 0; i++)
+		rc = site_read_back(space, &view, sites[i], err);
 	free(sites);
-	for (size_t i = 0; i < u->n_added && rc == 0; i++)
-		if (is_hook(u->added[i].site))
-			rc = site_read_back(space, &view, u->added[i].site, err);
 	return rc;
 }
 
@@ -100,9 +103,11 @@ static int protect(struct update *u, struct ubp_err *err)
 	/* First the jumps to the guard: from when it stands the program must not
 	 * meet it, and not replace it. */
 	if (rc == 0)
-		rc = plant_hooks(u, err);
+		rc = plant_hooks(u, true, err);
 	if (rc == 0)
 		rc = u->is_attaching ? sharers_guard(u, err) : guard_install(&u->held, err);
+	if (rc == 0)
+		rc = plant_hooks(u, false, err);
 	if (rc == 0)
 		guard_set_settled(ps);
 	if (rc == 0 && probe_list(u->plant)->has_returns)

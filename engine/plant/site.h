@@ -96,6 +96,9 @@ int site_plant_all(const struct space *space, pid_t tid, struct site *const *sit
 		   struct ubp_err *err);
 int site_plant(const struct space *space, pid_t tid, struct site *site, struct ubp_err *err);
 
+/* Is @site's jump to the guard written at once? Else it is a breakpoint for a moment, both when it comes and when it goes. */
+bool site_is_at_once(const struct space *space, const struct site *site);
+
 /* Does it stand there? @view begins after the writes. */
 int site_read_back(const struct space *space, struct mem_view *view, const struct site *site,
 		   struct ubp_err *err);

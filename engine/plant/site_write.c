@@ -84,6 +84,11 @@ int site_read_back(const struct space *space, struct mem_view *view, const struc
 			(unsigned long)site->vaddr);
 }
 
+bool site_is_at_once(const struct space *space, const struct site *site)
+{
+	return mem_is_whole(&space->mem, site->vaddr, site->patch_len);
+}
+
 /* --- put back ----------------------------------------------------------------------------- */
 
 /* What of ours may stand at a site, and what stood there. */
