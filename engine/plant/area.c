@@ -24,6 +24,7 @@
 #include "engine/os/maps.h"
 #include "engine/plant/areas.h"
 #include "engine/plant/cave.h"
+#include "engine/plant/guard_state.h"
 #include "engine/returns/returns.h"
 #include "engine/space/part.h"
 #include "engine/space/space.h"
@@ -408,12 +409,16 @@ static void guard_action(const struct ubp_arch *arch, uint64_t head, uint64_t ac
 					guard + arch->guard.restorer, action);
 }
 
-static void furnish(struct mem_writes *writes, const struct ubp_arch *arch, uint64_t head)
+/* @goes_home: no guard stands, so a thread that comes by the trampoline is to find its way by itself. */
+static void furnish(struct mem_writes *writes, const struct ubp_arch *arch, uint64_t head,
+		    bool goes_home)
 {
 	uint64_t action[4];
 	struct slot_code code;
 
 	arch->trampoline.build(&code);
+	if (goes_home)
+		memcpy(code.code, arch->trampoline.way_home, arch->swbp.len);
 	mem_writes_add(writes, head + UBP_AREA_TRAMPOLINE, code.code, code.len);
 	mem_writes_add(writes, head + UBP_AREA_STUB, arch->stub.code, arch->stub.len);
 	if (arch->stub.batch.code)
@@ -432,7 +437,8 @@ int area_furnish(const struct space *space, uint64_t head, pid_t tid)
 {
 	struct mem_writes writes = { .mem = &space->mem, .tid = tid };
 
-	furnish(&writes, space->arch, head);
+	furnish(&writes, space->arch, head,
+		space->arch->guard.code && !guard_is_taken_over(space->plant));
 	return mem_writes_end(&writes);
 }
 
@@ -486,7 +492,7 @@ int area_join(struct space *space, struct area *area, struct guard_head *head, p
 	while (last && last->next)
 		last = last->next;
 	if (!last) {
-		furnish(&writes, space->arch, area->vaddr);
+		furnish(&writes, space->arch, area->vaddr, false);
 		head->data = area->vaddr + area->len;
 		guard_action(space->arch, area->vaddr, head->action);
 	}

@@ -191,6 +191,9 @@ int guard_install(const struct held *held, struct ubp_err *err)
 		rc = action_open_masks(&remote, err);
 	if (rc == 0)
 		p->probes->is_guarded = true;
+	/* An earlier session may have left the way home there. */
+	if (rc == 0 && is_first)
+		(void)returns_set_trap(space, held->tid, true);
 	remote_end(&remote);
 	return rc;
 }

@@ -89,13 +89,17 @@ static void forget_noted(const struct space *space, pid_t tid)
 				sizeof(no_live));
 }
 
-/* Who was killed may have let go of the process, so that what needs a tracer was left out: it has one again. */
+/*
+ * Who was killed may have let go of the process, so that what needs a tracer was left out: it has one again. Where no guard stands, the
+ * trampoline becomes a trap when one does (guard_install()).
+ */
 static void forget_alone(const struct space *space, pid_t tid)
 {
 	if (!guard_data(space->plant))
 		return;
 	(void)guard_set_alone(space, tid, 0);
-	(void)returns_set_trap(space, tid, true);
+	if (guard_is_taken_over(space->plant))
+		(void)returns_set_trap(space, tid, true);
 }
 
 /* What was taken over so far is not to be used: the next look is a first one again. */

@@ -25,6 +25,7 @@
 #include "engine/plant/site.h"
 #include "engine/plant/site_counts.h"
 #include "engine/plant/update.h"
+#include "engine/returns/returns.h"
 #include "engine/space/probe_list.h"
 #include "engine/space/site_jump.h"
 #include "engine/space/space.h"
@@ -114,6 +115,7 @@ static int protect(struct update *u, struct ubp_err *err)
 		rc = guard_provide_returns(&u->held, err);
 	if (rc < 0 && rc != -ESRCH && rc != -EINPROGRESS && u->plant->opt.force) {
 		guard_set_missing(ps);
+		(void)returns_set_trap(u->space, u->tid, true);
 		return 0;
 	}
 	if (rc == 0 && u->is_attaching)
