@@ -78,6 +78,10 @@ for opt in -h --help; do
 	[ ! -s err.txt ] || fail "$opt: something on standard error"
 	grep -q '^Usage: uprobe \[-FhHsv\] \[-d SECS\]' help.txt || fail "$opt: no usage"
 done
+# Who opens a manual wants to see a command first.
+for page in "$UBP_SRC"/docs/man/*.[13]; do
+	grep '^\.SH ' "$page" | grep -A 1 '^\.SH SYNOPSIS' | grep -qx '\.SH EXAMPLES' || fail "${page##*/} does not begin with examples"
+done
 # The table that parses is the one that is printed, and all of it is in the manual: in an
 # option's heading, and in an example (a line with "$ ") below it or elsewhere. Short options, too.
 for tool in "$UPROBE" "$USDT"; do
