@@ -297,3 +297,20 @@ int output_finish(struct output *out)
 		return CLI_OK;
 	return cli_error("%s: %s", out->name, strerror(out->error));
 }
+
+int output_lend(void)
+{
+	int ours = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+
+	if (ours >= 0)
+		(void)dup2(STDERR_FILENO, STDOUT_FILENO);
+	return ours;
+}
+
+void output_take_back(int ours)
+{
+	if (ours < 0)
+		return;
+	(void)dup2(ours, STDOUT_FILENO);
+	(void)close(ours);
+}

@@ -80,4 +80,11 @@ size_t output_pending(const struct output *out);
 /* Take the result of poll(2) on .fd: an error there means the reader has gone. */
 void output_polled(struct output *out, short revents);
 
+/*
+ * What another program is to read is not mixed with what a command prints: standard output is standard error until output_take_back(), for
+ * a command that comes into being meanwhile. Returns what that takes; -1: nothing was done.
+ */
+int output_lend(void);
+void output_take_back(int ours);
+
 #endif

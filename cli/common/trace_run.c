@@ -510,7 +510,7 @@ static int run_session(struct run *run)
 {
 	struct ubp_until until = { .is_over = is_asked_to_end, .ctx = run };
 	struct ubp_err err;
-	int status = CLI_FAILED, rc;
+	int status = CLI_FAILED, rc, lent;
 
 	ubp_err_reset(&err);
 	if (run->opt->steer.is_off && control_enable_all(run->session, false) != CLI_OK)
@@ -520,7 +520,12 @@ static int run_session(struct run *run)
 	run->signal_fd = signals_open(&err);
 	until.fd = run->signal_fd;
 	busy_begin("planting");
+	/* The command comes into being. */
+	lent = run->opt->command && run->opt->form.is_data && !run->opt->to.output
+		       ? output_lend()
+		       : -1;
 	rc = run->signal_fd < 0 ? -1 : ubp_start_until(run->session, &until, &err);
+	output_take_back(lent);
 	busy_end();
 	if (rc < 0)
 		say_failed_start(run, &err);

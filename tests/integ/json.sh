@@ -21,3 +21,13 @@ for want in ("hello, world", 'quote \\" backslash \\\\ tab \\t', "two\\nlines", 
 for e in events:
     assert isinstance(e, dict)
 PY
+
+# A command's output does not stand between the events, not even half a line of it; in a file of their own they leave it where it was.
+say='printf "half a line"; echo "{ no JSON"; test -n "$HOME"; printf "the other half"'
+"$UPROBE" --json 'p:j/getenv libc:getenv' -- sh -c "$say; ls / > /dev/null; $say" > out.txt 2> err.txt || fail "exit status $?"
+python3 -c 'import json, sys
+events = [json.loads(line) for line in open("out.txt", encoding="utf-8")]
+assert len(events) > 2 and all(e["event"] == "getenv" for e in events), len(events)' || fail "the JSON is mixed with the command's output"
+[ "$(grep -o 'half a line' err.txt | wc -l)" = 2 ] || fail "the command's output is lost: $(cat err.txt)"
+"$UPROBE" --json -o events.json 'p:j/getenv libc:getenv' -- sh -c "$say" > out.txt 2> err.txt || fail "-o: exit status $?"
+[ "$(cat out.txt)" = $'half a line{ no JSON\nthe other half' ] && [ ! -s err.txt ] || fail "-o: $(cat out.txt err.txt)"
