@@ -33,14 +33,14 @@ throw() {
 	[ "$(sum missed_skipped "$F")" -ge $((($2 - $3) / 2)) ] || fail "$1: $(cat err.txt)"
 }
 for mode in trap auto; do
-	throw nested $(scaled 100)
-	throw threads $(scaled 100)
-	throw pthread $(scaled 50)
-	throw signals $(scaled $(scaled 1000))
+	throw nested $(often 100)
+	throw threads $(often 100)
+	throw pthread $(often 50)
+	throw signals $(often $(scaled 1000))
 	throw coroutines 5
-	throw backtrace $(scaled 30)
-	throw crowd $(scaled $(scaled 20000))
-	throw deep $(scaled $(scaled 20000))
+	throw backtrace $(often 30)
+	throw crowd $(often $(scaled 20000))
+	throw deep $(often $(scaled 20000))
 	throw library $LIBRARY
 	[ "$(count ' through_ret: ')" = $LIBRARY ] && [ "$(count ' catching_ret: .* arg1=-1$')" = $LIBRARY ] ||
 		fail "the library's returns are not all there"

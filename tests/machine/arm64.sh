@@ -9,7 +9,7 @@ B=$UBP_SRC/build-arm64
 mapfile -t tests < <(grep -v '^#' "$UBP_SRC/tests/machine/arm64.list")
 mapfile -t goals < <(printf '%s\n' "${tests[@]}" | grep '^build-arm64/'
 	sed -n 's/^# fixtures: //p' "$UBP_SRC/tests/machine/arm64.list" | tr ' ' '\n' | sed 's:^:build-arm64/fixtures/:')
-env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory prepare-arm64 CFLAGS='-O2 -g0' \
+env -u MAKEFLAGS -u MAKELEVEL -u MFLAGS make -C "$UBP_SRC" -j2 --no-print-directory prepare-arm64 CFLAGS="$QUICK -g0" \
 	GOALS="build-arm64/uprobe build-arm64/usdt ${goals[*]}" > log 2>&1 || fail "it cannot be built: $(tail -n 40 log)"
 [ ! -e "$B/skip" ] || skip "$(cat "$B/skip")"
 cd "$UBP_SRC" || exit 1

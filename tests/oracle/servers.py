@@ -6,7 +6,7 @@ while one client asks for one thing after another is what the kernel's uprobes o
 Which ones: all that a run under p:SERVER:* comes to, but for those that do not return, in which threads wait, and those whose hits are not the same in
 each run. These depend on the time (what redis does so many times a second, and whenever it has waited: in each of these runs more or less of it passes) and on
 chance (its seed of hashes).
-UBP_ALL=1 takes up to 150 of the rest, else it is 100, by chance."""
+UBP_ALL=1 takes up to 150 of the rest, else it is 60, by chance."""
 
 import os
 import random
@@ -143,7 +143,7 @@ def server_row(what, program):
     print(f"{what}: {len(every)} functions that it comes to, {len(names)} by name, {len(same)} of them the same in {RUNS} runs")
     if len(same) < 60:
         sys.exit("these are few")
-    most = 150 if os.environ.get("UBP_ALL") == "1" else 100
+    most = 150 if os.environ.get("UBP_ALL") == "1" else 60
     chosen = sorted(random.Random(int(os.environ.get("UBP_SEED", "1"))).sample(same, min(most, len(same))))
     return compare([definition(kind, n, server) for kind in "pr" for n in chosen], argv_of(what, server, RUNS - 1),
                    title=f"{what} and its client", at_least=1000, ignore_comm=True,  # its threads name themselves
