@@ -120,17 +120,19 @@ static const char *why_never(const struct plant *plant, const struct process *p)
 	return NULL;
 }
 
-/* Functions that were entered while their places were breakpoints. Some never return, so not for ever. */
+/* Functions whose entry the tracer saw. Some never return, so not for ever: as long behind the last one that was entered. */
 static bool awaits_returns(const struct process *p)
 {
 	uint64_t now = event_clock_now(CLOCK_KIND_MONO), *since = &p->probes->awaits_ns;
+	uint64_t n_ever = returns_n_ever(p->space->plant);
 
 	if (!returns_n(p->space->plant)) {
 		*since = 0;
 		return false;
 	}
-	if (!*since)
+	if (!*since || p->probes->awaits_n_ever != n_ever)
 		*since = now;
+	p->probes->awaits_n_ever = n_ever;
 	return now - *since < AWAIT_NS;
 }
 
@@ -290,6 +292,11 @@ int stand_alone_begin(const struct process *p)
 	for (struct tracee *t = p->tracees; t; t = t->next)
 		samples_hand_over(t, rings_of(p->space->plant));
 	plant_rest(p->space, p->tracees->tid);
+	return 0;
+}
+
+int stand_alone_send_home(const struct process *p)
+{
 	return returns_set_trap(p->space, p->tracees->tid, false);
 }
 

@@ -57,6 +57,11 @@ int stand_alone_settle(struct tracer *tracer, struct process *p);
  * drain_traps(). Returns 0 or -errno, and all is as before.
  */
 int stand_alone_begin(const struct process *p);
+/*
+ * Behind that: who is in a function whose entry the tracer saw returns without a trap, and is missed. To be followed by drain_traps() if
+ * there are any (returns_n()). Returns 0 or -errno.
+ */
+int stand_alone_send_home(const struct process *p);
 /* Behind that: whose masks were opened is kept until then. -ENOMEM: nothing is. */
 int stand_alone_note(struct process *p);
 /* It has asked to be traced, and cannot be now: who waits for that is told. */

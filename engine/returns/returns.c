@@ -67,6 +67,11 @@ size_t returns_n(const struct plant_space *ps)
 	return ps->ret->by_slot.n;
 }
 
+uint64_t returns_n_ever(const struct plant_space *ps)
+{
+	return ps->ret->n_ever;
+}
+
 bool returns_may_come_back(const struct plant_space *ps)
 {
 	return ps->ret->wait;

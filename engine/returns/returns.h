@@ -44,6 +44,8 @@ void returns_set_place(const struct plant_space *ps, struct return_place place);
 
 /* How many are replaced. */
 size_t returns_n(const struct plant_space *ps);
+/* How many have been so far, those that are over, too. */
+uint64_t returns_n_ever(const struct plant_space *ps);
 /* After returns_leave(): may one come back with its stack, which was copied away? */
 bool returns_may_come_back(const struct plant_space *ps);
 /*

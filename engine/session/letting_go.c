@@ -17,6 +17,7 @@
 #include "engine/plant/bell.h"
 #include "engine/plant/claims.h"
 #include "engine/plant/stand_alone.h"
+#include "engine/returns/returns.h"
 #include "engine/session/counting.h"
 #include "engine/session/inside.h"
 #include "engine/session/letting_go.h"
@@ -139,7 +140,12 @@ static int let_go_begun(struct ubp_session *s, struct process *p, const struct a
 		rc = settle(s, p);
 	if (rc == 0)
 		rc = stand_alone_begin(p);
+	/* Whose trap was on its way when all was looked at may have entered a function that returns to the tracer. */
 	if (rc == 0)
+		rc = drain(s, p);
+	if (rc == 0)
+		rc = stand_alone_send_home(p);
+	if (rc == 0 && returns_n(p->space->plant))
 		rc = drain(s, p);
 	if (rc == 0)
 		rc = stand_alone_note(p);

@@ -79,8 +79,8 @@ struct process_probes {
 	bool is_wanted;     /* it was named, and is one of those that the session lasts for */
 	uint64_t n_refused; /* so often it asked to be traced, and could not be */
 	bool is_wiped;      /* children find the gate's page wiped (gate_page.c) */
-	uint64_t
-		awaits_ns; /* since when it would be let go of but for returns that only the tracer sees; 0: it would not */
+	/* Since when it would be let go of but for returns that only the tracer sees, of which there had been so many; 0: it would not. */
+	uint64_t awaits_ns, awaits_n_ever;
 	bool reads; /* it is to be let go of, and follows pointers by itself (plant/self_read.h) */
 	bool is_guarded;   /* our SIGTRAP handler is installed */
 	bool loses_guard;  /* it has lost our handler before: it is looked for at each hit */

@@ -106,6 +106,24 @@ static struct size measure(pid_t pid)
 	return size;
 }
 
+/* What is open, to be told with a growth. */
+static void print_descriptors(void)
+{
+	const struct dirent *e;
+	DIR *d = opendir("/proc/self/fd");
+	char path[32], name[256];
+	ssize_t n;
+
+	while (d && (e = readdir(d))) {
+		(void)snprintf(path, sizeof(path), "/proc/self/fd/%.10s", e->d_name);
+		n = readlink(path, name, sizeof(name));
+		if (n > 0)
+			printf("%s -> %.*s\n", e->d_name, (int)n, name);
+	}
+	if (d)
+		closedir(d);
+}
+
 int main(int argc, char **argv)
 {
 	static char text[2][4096];
@@ -133,7 +151,9 @@ int main(int argc, char **argv)
 	       before.mappings, after.mappings);
 	if (n > SETTLED &&
 	    (after.descriptors > before.descriptors || after.mappings > before.mappings + 1 ||
-	     after.pages > before.pages + GROWTH))
+	     after.pages > before.pages + GROWTH)) {
+		print_descriptors();
 		fail("growth", "see above");
+	}
 	return 0;
 }
