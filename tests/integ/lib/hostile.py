@@ -107,7 +107,7 @@ def interrupted(*args, program=UPROBE):
     """INT and TERM end it at once, in the middle of a long call of a library's, too."""
     for number in signal.SIGINT, signal.SIGTERM:
         with subprocess.Popen((program,) + args, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=ENV) as p:
-            while ticks(p.pid) < 20 and p.poll() is None:  # it is at it
+            while ticks(p.pid) < 6 and p.poll() is None:  # it is at it; a fast machine has the shortest of these done in 20
                 pass
             p.send_signal(number)
             if p.wait(30) != -number:
