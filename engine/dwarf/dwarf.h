@@ -121,6 +121,8 @@ struct dwarf_value {
 	char expr[DWARF_EXPR_MAX];       /* "+8(%di)"; the extended grammar */
 	char type[DWARF_TYPE_MAX];       /* "s32", "string", "f64", "u8[4]" */
 	const struct value_names *names; /* of an enumeration or bool; NULL: none */
+	/* With -ENOTSUP: it is a text that ends by no NUL. Its member "data" is where it is, "len" or "size" how long. */
+	bool is_counted;
 };
 
 /*

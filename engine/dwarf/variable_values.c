@@ -101,7 +101,8 @@ static int as_string(struct walk *w, const char *type, struct dwarf_value *value
 		rc = walk_follow(w);
 	if (rc < 0)
 		return rc;
-	if (known_is_counted_text(w->lookup.d, &w->part.type))
+	value->is_counted = known_is_counted_text(w->lookup.d, &w->part.type);
+	if (value->is_counted)
 		return walk_not_that(w, "has no NUL at its end, where a string would stop: "
 					"take its data and its length");
 	if (walk_into(w, known_text)) {

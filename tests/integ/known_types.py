@@ -19,6 +19,8 @@ CC = [
     ("text", "text._M_dataplus._M_p"),
     ("all->name.size", "all->name._M_string_length"),
     ("view.size", "view._M_len"),
+    ("view:string", "text view._M_str view._M_len"),
+    ("all->view:string", "text all->view._M_str all->view._M_len"),
     ("all->view.size", "all->view._M_len"),
     ("all->list[2].y", "all->list._M_impl._M_start[2].y"),
     ("v[1]", "v._M_impl._M_start[1]"),
@@ -51,6 +53,9 @@ CC = [
 ]
 RUST = [
     ("text.len", "text.length"),
+    ("text:string", "text text.data_ptr text.length"),
+    ("inner.name:string", "is a name"),
+    ("inner.part:string", "text (*inner).part.data_ptr (*inner).part.length"),
     ("string.len", "(*string).vec.len"),
     ("vec.len", "(*vec).len"),
     ("vec[2]", "30"),
@@ -74,6 +79,9 @@ RUST = [
 ]
 GO = [
     ("text.len", "text.len"),
+    ("text:string", "text text.str text.len"),
+    ("p.name:string", "text p->name.str p->name.len"),
+    ("words[1]:string", "text words.array[1].str words.array[1].len"),
     ("v.len", "v.len"),
     ("v[1]", "v.array[1]"),
     ("p.list[1]", "p->list.array[1]"),
@@ -100,10 +108,10 @@ WHOLE = {
     "known_go.go": ("text v p:struct", "text_len text_data v_len v_data p_name_len p_name_data p_list_len p_list_data p_x"),
 }
 REFUSED = {
-    "known_cc.cc": [("view:string", "view has no NUL at its end"), ("all->precise", "all->precise is a long double, which no fetch arg can print"),
+    "known_cc.cc": [("all->precise", "all->precise is a long double, which no fetch arg can print"),
                     ("text.sise", "did you mean 'size'"), ("wide.hig", "did you mean 'high'")],
-    "known_rs.rs": [("text:string", "text has no NUL at its end"), ("string:string", "string has no NUL at its end")],
-    "known_go.go": [("text:string", "text has no NUL at its end")],
+    "known_rs.rs": [("text.lenn", "did you mean 'len'")],
+    "known_go.go": [("text.lenn", "did you mean 'len'")],
 }
 
 GDB = r'''
@@ -134,6 +142,11 @@ def ask(text):
             return re.search(r"::(\w+)[^:]*$", str(gdb.parse_and_eval(text[8:])).split("(")[0])[1]
         if text.startswith(("low ", "high ")):
             return half(*text.split())
+        if text.startswith("is "):
+            return text[3:]
+        if text.startswith("text "):
+            at, n = (gdb.parse_and_eval(t) for t in text[5:].rsplit(" ", 1))
+            return at.string("latin-1", length=int(n)) if int(n) else ""
         return plain(gdb.parse_and_eval(text))
     except gdb.error as e:
         return {"error": str(e)}
