@@ -34,6 +34,12 @@ static int add_file(struct ubp_session *session, const struct trace_definition *
 	char *text = NULL;
 	size_t len = 0;
 
+	/* To strace -f is to follow children. */
+	if (fd < 0 && errno == ENOENT && strchr(name, ':'))
+		return ubp_fail(err, ENOENT,
+				"%s: there is no such file (a definition needs no -f; "
+				"--follow traces children, too)",
+				name);
 	if (fd < 0)
 		return ubp_fail_sys(err, "%s", name);
 	rc = read_fd(fd, FILE_MAX, &text, &len);

@@ -33,6 +33,10 @@ hints 'n=%dx a=arg2:hex[n], if' 'a=arg2:hex[n]' 'n=%dx a=arg2:hex[n]'
 hints 'put n=%dx before it' 'a=+0(%si):string[n] n=%dx' 'n=%dx a=+0(%si):string[n]'
 "$UPROBE" --check "r:$F:area a=\$retval" > /dev/null || fail "r: is refused"
 
+# strace's way to follow children.
+"$UPROBE" -p $$ -f "p:$F:area" > out.txt 2> err.txt && fail "-f takes a definition"
+grep -q '^uprobe: error: .*--follow traces children, too' err.txt && [ "$(wc -l < err.txt)" = 1 ] || fail "-p -f: $(cat err.txt)"
+
 # filter HINT FILTER MEANT
 filter() {
 	"$UPROBE" --check -e "p:$F:area n=%di name=+0(%si):string" --filter "$2" > out.txt 2> err.txt && fail "$2 is accepted"
