@@ -16,8 +16,17 @@ git clone -q "$top" clone || exit 1
 rc=$?
 cat err.txt
 [ $rc != 125 ] || skip "NOT PROVED HERE: $(tail -n 1 err.txt)"
-# What a reader does: one after the other, the second although the first failed.
-"$top/.ci/fresh.sh" clone bash -c 'rc=0; while read -r words; do
+# What a reader does: one after the other, the second although the first failed. The first as a user who may sudo, to whom the clone belongs
+# and goes on to.
+"$top/.ci/fresh.sh" clone bash -c 'rc=0
+useradd -m you && echo "you ALL=(ALL) NOPASSWD: ALL" > /etc/sudoers.d/you && chown -R you: . || exit 1
+while read -r words; do
 	echo "\$ $words"
-	$words < /dev/null || { echo "FAIL: $words: exit status $?"; rc=1; }
+	case $words in *demo) as=(su you -c "$words") ;; *) as=($words) ;; esac
+	"${as[@]}" < /dev/null || { echo "FAIL: $words: exit status $?"; rc=1; }
+	case $words in *demo)
+		[ "$(find . -user you | wc -l)" -gt 1000 ] || { echo "FAIL: nothing belongs to the user"; rc=1; }
+		find . ! -user you | grep . && { echo "FAIL: the demo leaves files of others"; rc=1; }
+		chown -R 0:0 . ;;
+	esac
 done <<< "$1"; exit $rc' bash "$commands"

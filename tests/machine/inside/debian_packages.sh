@@ -5,10 +5,22 @@ set -u
 export DEBIAN_FRONTEND=noninteractive
 fail() { echo "FAIL: $*"; exit 1; }
 apt() { apt-get -y -qq --no-install-recommends "$@" > log.txt 2>&1 || fail "apt-get $*: $(tail -n 5 log.txt)"; }
-ours() { find / -xdev \( -path /srv -o -path /var/cache -o -path /tmp \) -prune -o -path '*ubp*' -print -o -name '*uprobe*' -print -o -name '*usdt*' -print | sort; }
+# Every file with its type, mode and owner, as piuparts compares them: but for what apt and dpkg themselves write down.
+everything() {
+	find / -xdev \( -path /srv -o -path /proc -o -path /sys -o -path /dev -o -path /run -o -path /tmp -o -path /var/cache -o -path /var/log -o \
+		-path /var/lib/apt -o -path /var/lib/dpkg -o -path "$PWD" \) -prune -o -printf '%p %y %m %u %g %l\n' | sort
+}
 
-ours > before.txt
+# They come, with what they need, and go: all is as before.
 apt update
+everything > before.txt
+apt install ./*.deb
+everything > with.txt
+[ "$(diff before.txt with.txt | grep -c '^>')" -gt 40 ] || fail "hardly anything was installed"
+apt purge --autoremove ubp libubp1 libubp-dev ubp-doc
+everything > after.txt
+diff before.txt after.txt || fail "purge has left something, or taken it away"
+
 apt install ./*.deb
 [ "$(dpkg-query -W -f '${db:Status-Status} ' ubp libubp1 libubp-dev ubp-doc)" = 'installed installed installed installed ' ] || fail "not all are installed"
 
@@ -37,7 +49,8 @@ echo >&3
 wait $host || fail "the example ended with $?"
 grep -q 'write: (0x' out.txt || fail "the example has seen nothing: $(cat out.txt)"
 
-apt purge ubp libubp1 libubp-dev ubp-doc
-ours > after.txt
-diff before.txt after.txt || fail "purge has left something"
+# Once more, of packages that were used.
+apt purge --autoremove ubp libubp1 libubp-dev ubp-doc gcc libc6-dev pkg-config
+everything > after.txt
+diff before.txt after.txt || fail "purge has left something, or taken it away, behind their use"
 echo "installed, used, purged"
