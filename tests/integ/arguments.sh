@@ -29,3 +29,18 @@ refused 'Arguments are known only where a function is entered' "p:$F:area+4 arg1
 refused "There is no variable 'arg0' here" "p:$F:area arg0"
 refused "There is no variable 'arg1' here" "p:$F:area (arg1)"
 refused 'arg. can be used only on function entry' --strict "p:b/b $F:0x1300 \$arg1"
+
+# Of a program of 32 bits, each in a word on the stack.
+F32=$UBP_BUILD/fixtures32/args_int
+if [ -x "$F32" ] && "$UBP_BUILD/fixtures32/exit_code" exit; then
+	narrow="p:a/n $F32:widths arg1:s8 arg2:u8 arg3:s16 arg4:u16 arg5:s32 arg6:u32"
+	"$UPROBE" --check "$narrow" | grep -qF ' arg1=$stack1:s8 arg2=$stack2:u8 arg3=$stack3:s16 arg4=$stack4:u16 arg5=$stack5:s32 arg6=$stack6:u32' ||
+		fail "32 bits: $("$UPROBE" --check "$narrow")"
+	for mode in auto trap; do
+		echo go | "$UPROBE" --mode $mode -o out.txt "$narrow" -- "$F32" > /dev/null || fail "32 bits, $mode: ended with $?"
+		expect_count 1 ' n: .* arg1=-1 arg2=255 arg3=-2 arg4=65535 arg5=-3 arg6=4294967295$'
+		expect_count 1 ' n: .* arg1=127 arg2=128 arg3=32767 arg4=32768 arg5=2147483647 arg6=2147483648$'
+	done
+else
+	echo "programs of 32 bits: not here"
+fi
