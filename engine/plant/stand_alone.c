@@ -39,6 +39,7 @@
 #include "engine/space/uprobe.h"
 #include "engine/trace/held.h"
 #include "engine/trace/mem.h"
+#include "engine/trace/members.h"
 #include "engine/trace/process.h"
 #include "engine/trace/task.h"
 #include "engine/trace/tracer.h"
@@ -273,12 +274,12 @@ void stand_alone_refuse(struct process *p)
 int stand_alone_settle(struct tracer *tracer, struct process *p)
 {
 	struct space *space = p->space;
-	uint64_t pid = (uint64_t)p->pid;
+	pid_t pid = p->pid;
 	int rc = bell_ways_wait(tracer, space);
 
 	if (rc < 0)
 		return rc;
-	if (map_get(&tracer->processes, pid) != p || p->space != space)
+	if (!process_is_there(tracer, pid, p, space))
 		return -ESRCH;
 	return p->probes->reads ? self_read_begin(tracer, p) : 0;
 }

@@ -97,7 +97,7 @@ static void upgrade_kept(struct plant *plant, struct tracer *tracer, struct proc
 	if (!batch)
 		return;
 	rc = attach_hold_one(tracer, p, &held, &err);
-	is_there = map_get(&tracer->processes, (uint64_t)pid) == p && p->space == space;
+	is_there = process_is_there(tracer, pid, p, space);
 	if (rc < 0 || !is_there) {
 		if (rc == 0)
 			held_let_go(&held);
@@ -110,8 +110,7 @@ static void upgrade_kept(struct plant *plant, struct tracer *tracer, struct proc
 	tracer_stop_begin(tracer);
 	rc = jump_prepare(plant, &held, batch, &err);
 	tracer_stop_end(tracer);
-	is_there = held_lasts(&held) && map_get(&tracer->processes, (uint64_t)pid) == p &&
-		   p->space == space;
+	is_there = held_lasts(&held) && process_is_there(tracer, pid, p, space);
 	if (is_there) {
 		plant->opt.rings_made(plant->opt.ctx, held.t);
 		held_let_go(&held);

@@ -67,12 +67,6 @@ const char *letting_go_why_none(const struct ubp_session *s)
 	return NULL;
 }
 
-static bool is_there(const struct ubp_session *s, const struct process *p, pid_t pid,
-		     const struct space *space)
-{
-	return map_get(&s->tracer.processes, (uint64_t)pid) == p && p->space == space;
-}
-
 /* The kernel is asked by a thread of it, which stands still for that. Returns 0 or -errno; -ENOTSUP: for what .refused says. */
 static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err)
 {
@@ -86,7 +80,7 @@ static int prepare(struct ubp_session *s, struct process *p, struct ubp_err *err
 	if (rc < 0)
 		return rc;
 	/* The thread may have executed a program before it stood still: of that one nothing is prepared. */
-	if (!is_there(s, p, pid, space)) {
+	if (!process_is_there(&s->tracer, pid, p, space)) {
 		held_let_go(&held);
 		return -EAGAIN;
 	}
@@ -113,7 +107,7 @@ static int drain(struct ubp_session *s, struct process *p)
 	pid_t pid = p->pid;
 
 	drain_traps(&s->tracer, p);
-	if (!is_there(s, p, pid, space))
+	if (!process_is_there(&s->tracer, pid, p, space))
 		return -ESRCH;
 	if (claims_that_wait(p))
 		(void)look_for_claims(claims_that_wait(p));
@@ -127,7 +121,7 @@ static int settle(struct ubp_session *s, struct process *p)
 	pid_t pid = p->pid;
 	int rc = stand_alone_settle(&s->tracer, p);
 
-	if (!is_there(s, p, pid, space))
+	if (!process_is_there(&s->tracer, pid, p, space))
 		return -ESRCH;
 	return rc == 0 && (!p->tracees || stand_alone_why_not(&s->plant, p)) ? -EAGAIN : rc;
 }
@@ -201,7 +195,7 @@ static int let_go_of(struct ubp_session *s, struct process *p, const struct spac
 	pid_t pid = p->pid;
 	int rc = prepare(s, p, err);
 
-	if (rc < 0 || !is_there(s, p, pid, space))
+	if (rc < 0 || !process_is_there(&s->tracer, pid, p, space))
 		return rc < 0 ? rc : -EAGAIN;
 	if (!p->tracees)
 		return -EAGAIN;

@@ -124,6 +124,12 @@ void tracer_drop_process(struct tracer *tracer, struct process *p)
 	free(p);
 }
 
+bool process_is_there(const struct tracer *tracer, pid_t pid, const struct process *p,
+		      const struct space *space)
+{
+	return map_get(&tracer->processes, (uint64_t)pid) == p && p->space == space;
+}
+
 void process_move(struct tracer *tracer, struct process *p, struct space *space)
 {
 	struct space *old = p->space;

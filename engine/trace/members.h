@@ -6,6 +6,7 @@
 #ifndef UBP_TRACE_MEMBERS_H
 #define UBP_TRACE_MEMBERS_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct process;
@@ -34,6 +35,13 @@ void space_settle_exec(const struct space *space, pid_t tid);
 
 /* NULL: out of memory; @space is gone then if nobody else lives in it. */
 struct process *tracer_add_process(struct tracer *tracer, pid_t pid, struct space *space);
+
+/*
+ * Behind a wait: is @p, which was process @pid, known still, and does it live in @space? @p is not read where it is gone. Its space is kept
+ * meanwhile (space_keep()), or another one may have its address.
+ */
+bool process_is_there(const struct tracer *tracer, pid_t pid, const struct process *p,
+		      const struct space *space);
 
 /* Its memory is another one from now on: what it had is put. */
 void process_move(struct tracer *tracer, struct process *p, struct space *space);
