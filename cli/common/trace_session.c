@@ -242,7 +242,8 @@ int trace_session(const struct trace_options *o, trace_session_add_fn *add)
 	/* A block whose end is lost would live for ever. */
 	opt.lossless = o->lossless || heap_is_wanted(o);
 	opt.room.ring_bytes = ring_bytes(o);
-	opt.count_dropped = o->stats;
+	/* One with a name may be asked for statistics at any time. */
+	opt.count_dropped = o->stats || o->live.session;
 	opt.force = o->force;
 	opt.beside_kernel = o->beside_kernel;
 	opt.stack = stack_kind(o);

@@ -103,7 +103,7 @@ def check_changes(target):
     ask("--filter", "0", "called")
     target.call(1, 400)
     said = ask("--stats")[0]
-    if not re.search(r"^uprobe: stats: \S+ \S+/called hits=\d+ ", said, re.M) or "stats: processes=1 " not in said:
+    if not re.search(r"^uprobe: stats: \S+ \S+/called hits=7 passed=5 ", said, re.M) or "stats: processes=1 " not in said:
         fail(f"--stats said {said}")
     ask("--remove", "uprobes:called" if "/called" not in added else added.split()[1][2:])
     target.call(1, 500)
