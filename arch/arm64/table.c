@@ -58,6 +58,7 @@ const struct ubp_arch ubp_arch_arm64 = {
 	.reg.sp = ARM64_SP,
 	.reg.fp = ARM64_X29,
 	.reg.retval = ARM64_X0,
+	.reg.returns_in_vector = true,
 	.reg.tp = ARM64_TP,
 	.tag_mask = UINT64_C(0xff) << 56,
 	.reg.link = ARM64_X30,

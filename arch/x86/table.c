@@ -76,6 +76,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.near_max = 0x80000000 - 0x4000000,
 	.reg.by_name = x86_reg_by_name,
 	.reg.more_by_name = x86_more_reg_by_name,
+	.reg.returns_in_vector = true,
 	.reg.own = ((1U << X86_ORIG_AX) - 1) | 1U << X86_SP | 1U << X86_FLAGS,
 	.reg.n_args = 6,
 	.reg.args = { X86_DI, X86_SI, X86_DX, X86_CX, X86_R8, X86_R9 },

@@ -266,9 +266,24 @@ int spec_parse_nested(struct spec_expr *e, struct spec_span text)
 	}
 }
 
+/* A floating-point number is not returned where the kernel's $retval is. */
+static int find_float(struct spec_expr *e)
+{
+	if (!e->p->arch->reg.returns_in_vector)
+		return fail_expr(e, EINVAL,
+				 "A floating-point number is returned where no probe reads");
+	return set_source(e, SPEC_REG, SPEC_REG_VECTOR, 0);
+}
+
 int spec_parse_expr(struct spec_expr *e, struct spec_span text)
 {
+	int rc;
+
 	e->n_slots = 1;
 	e->arg->n_derefs = 0;
-	return spec_parse_nested(e, text);
+	rc = spec_parse_nested(e, text);
+	return rc == 0 && e->arg->source == SPEC_RETVAL && !e->arg->n_derefs &&
+			       e->arg->type.format == SPEC_FLOAT
+		       ? find_float(e)
+		       : rc;
 }

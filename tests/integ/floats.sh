@@ -8,9 +8,9 @@ need_arch x86_64
 F=$FIXTURES/floats
 define() { # define TLS: the definitions, for a variable that far from the thread pointer
 	defs=(-e "p:f/mixes $F:mixes a=%xmm0:f64 b=%xmm1:f32 n=%di:s32 c=%xmm2:f64 k=%si:s64 d=%xmm3:f32 low=%xmm0:f64"
-		-e "r:f/mixed $F:mixes x=%xmm0:f64"
+		-e "r:f/mixed $F:mixes x=\$retval:f64"
 		-e "p:f/reads $F:reads x=+0(%di+%si*8):f32 low=+4(%di+%si*8):sb5@0/32 high=+0(%di+%si*8+4):sb27@5/32 at=%si*8+%di+8 d=+0(%dx+%si*8):f64 all=+0(%dx):f64[3]"
-		-e "r:f/read $F:reads x=%xmm0:f32"
+		-e "r:f/read $F:reads x=\$retval:f32"
 		-e "p:f/owns $F:owns own=+0(%fs_base$1):f64")
 }
 # The lines as the fixture writes them.
