@@ -108,13 +108,35 @@ bool ubp_event_arg(const struct ubp_event *event, size_t i, size_t element,
 		   struct ubp_value *ret_value);
 
 /*
- * Numbers whose memory could not be read are to be told from those that are 0: before the first definition is added. A record takes a byte more for each
+ * Numbers whose memory could not be read are to be told from those that are 0: before the first definition is added, and in no session by itself. A record takes a byte more for each
  * argument that memory is read for, an array 4, and may be too long a little earlier. Texts stay as the kernel's: 0.
  */
 void ubp_tell_faults(struct ubp_session *session);
 
 /* Return addresses of its stack, innermost first: up to @most of them to @ret_addr. Returns how many it has. */
 size_t ubp_event_stack(const struct ubp_event *event, uint64_t *ret_addr, size_t most);
+
+/* What is known of an address of a stack. Strings are not escaped. */
+struct ubp_frame {
+	uint64_t addr;
+	const char *function; /* demangled; NULL: not known */
+	uint64_t
+		offset; /* of .addr, from the function's first instruction; not of .is_inlined */
+	const char *file;    /* that is mapped there, "[vdso]" or "//anon"; NULL: none */
+	uint64_t file_vaddr; /* the address in that file, as its symbols have it */
+	const char *source; /* with ubp_options.stack_lines: the source file; NULL: not known */
+	unsigned line;
+	bool is_inlined; /* the function is part of the one that the next frame is of */
+};
+
+/*
+ * The names of return address @i of its stack: up to @most frames to @ret_frames, one, or with ubp_options.stack_lines as many as there are functions that were
+ * inlined there, the innermost first. Returns how many there are; 0: the stack has no such entry, or ubp_options.stack_raw is set. Of a call names and
+ * lines are those of the call itself, the offset is that of where it returns to. Files are read for that, once each: the process may have ended. Strings are good
+ * until the next call of this function, or of another one that gives names for stacks.
+ */
+size_t ubp_event_frames(const struct ubp_event *event, size_t i, struct ubp_frame *ret_frames,
+			size_t most);
 
 /*
  * A copy that stays when the callback returns; NULL: memory is short. All that can be asked of an event can be asked of it,

@@ -180,6 +180,30 @@ size_t ubp_event_stack(const struct ubp_event *e, uint64_t *ret_addr, size_t mos
 	return n;
 }
 
+size_t ubp_event_frames(const struct ubp_event *e, size_t i, struct ubp_frame *ret_frames,
+			size_t most)
+{
+	const struct sink_resolver *names = e->texts->resolver;
+	struct sink_frame frames[SINK_FRAMES_MAX];
+	size_t n;
+
+	if (!names || e->record->kind != EVENT_HIT || i >= e->record->n_stack)
+		return 0;
+	n = names->resolve(names->ctx, e->record, i, frames);
+	for (size_t k = 0; k < n && k < most; k++)
+		ret_frames[k] = (struct ubp_frame){
+			.addr = frames[k].vaddr,
+			.function = frames[k].function,
+			.offset = frames[k].offset,
+			.file = frames[k].file,
+			.file_vaddr = frames[k].file_vaddr,
+			.source = frames[k].source,
+			.line = frames[k].line,
+			.is_inlined = frames[k].is_inlined,
+		};
+	return n;
+}
+
 /* A copy, and the record that it is of, and the name of its trace, in one piece. */
 struct copied {
 	struct ubp_event event;

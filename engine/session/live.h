@@ -105,6 +105,8 @@ void live_silence(struct ubp_session *s, const size_t *numbers, size_t n);
 /* Is this record to be handed out? If not it is counted. */
 bool live_tells(struct ubp_session *s, const struct event_record *record);
 struct uprobe *live_probe(const struct ubp_session *s, unsigned number);
+/* One more than the last number of a probe; those that are only defined have theirs before the start. */
+size_t live_n_specs(const struct ubp_session *s);
 /* NULL: its probe is gone. */
 const struct spec_probe *live_spec(const struct ubp_session *s, unsigned number);
 /*

@@ -42,10 +42,18 @@ struct uprobe *live_probe(const struct ubp_session *s, unsigned number)
 	return entry ? entry->uprobe : NULL;
 }
 
+size_t live_n_specs(const struct ubp_session *s)
+{
+	return s->tracing.was_there ? numbers_n(s) : definitions_n(s->defined);
+}
+
 const struct spec_probe *live_spec(const struct ubp_session *s, unsigned number)
 {
 	const struct session_number *entry = numbers_at(s, number);
 
+	if (!s->tracing.was_there)
+		return number < definitions_n(s->defined) ? definitions_spec(s->defined, number)
+							  : NULL;
 	return entry ? entry->spec : NULL;
 }
 

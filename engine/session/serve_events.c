@@ -119,7 +119,7 @@ int64_t serve_probes(struct served *v, struct ubp_err *err)
 	(void)err;
 	/* One that is just being added may be given up. */
 	pthread_mutex_lock(&v->session->numbers.lock);
-	for (unsigned i = 0; i < numbers_n(v->session); i++) {
+	for (unsigned i = 0; i < live_n_specs(v->session); i++) {
 		const struct spec_probe *spec = live_spec(v->session, i);
 
 		if (spec)
