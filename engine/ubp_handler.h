@@ -18,7 +18,7 @@
  *
  * How long. The thread of the target stands still until the handler returns: a stop, of 10 us to 100 us by how busy the machine is, and what the handler takes. Its other threads run on
  * until they meet something that only the tracing thread can deal with; so do other processes. Signals that come meanwhile are delivered behind it,
- * and no system call is broken off. With ubp_options.engine it is three times as long about, and half of that again for each call that needs more than general registers. So a handler should be short: it is a part of what the target's users wait for. It counts for ubp_limits.max_overhead.
+ * and no system call is broken off. With ubp_options.engine it is three times as long about, and half of that again for each call that needs more than general registers. So a handler should be short: it is a part of what the target's users wait for. What it takes counts for ubp_limits.max_overhead, up to 1 ms of a hit.
  *
  * What it may call. All of this header on its hit; of its own session what ubp_live.h lists for any thread. Changes do not wait, as in a callback of
  * ubp_dispatch(): they are done behind the handler. ubp_dispatch() and ubp_drain() return -EDEADLK, ubp_stop() and ubp_session_free() do nothing. A handler must
@@ -92,7 +92,7 @@ const char *ubp_hit_reg_name(const struct ubp_hit *hit, size_t i);
 
 /*
  * Argument @n, from 0 on, of the function at whose first instruction the probe stands, by the C calling convention, where it is an integer or a pointer:
- * a register, or a word of the stack. Errors: -EINVAL: it is a return, or stands elsewhere; -EOPNOTSUPP: the function is of Go's, which has
+ * a register, or a word of the stack. Errors: -EINVAL: it is a return, or stands elsewhere, or @n is over 126; -EOPNOTSUPP: the function is of Go's, which has
  * a convention of its own; -EFAULT: the stack cannot be read.
  */
 int ubp_hit_arg(const struct ubp_hit *hit, unsigned n, uint64_t *ret_value);

@@ -57,7 +57,7 @@ int ubp_record_next(struct ubp_session *session, struct ubp_err *err);
 /* Write the end, and close the file. Returns 0, or a negative errno if not all may have got there. */
 int ubp_record_end(struct ubp_session *session, struct ubp_err *err);
 
-/* Events so far, and the bytes that they take, in all files; 0: nothing is recorded. */
+/* Events so far, and the bytes that they take, in all files; 0: nothing is recorded. @ret_bytes may be NULL. */
 uint64_t ubp_record_count(const struct ubp_session *session, uint64_t *ret_bytes);
 bool ubp_record_is_full(const struct ubp_session *session);
 

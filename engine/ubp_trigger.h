@@ -15,6 +15,8 @@
  * were lost are none. Differences from a kernel: a stack is the user's (ubp_options.stack), and "snapshot" hands out what came until then: where
  * a session has such a trigger nothing else is handed out. Of several events at one place the one is carried out first that was defined first.
  *
+ * In a callback of ubp_dispatch() triggers are being carried out: there what changes them fails with -EBUSY, or does nothing.
+ *
  * An event is called "GROUP:EVENT" or "EVENT". Texts that are returned belong to the session and are good until the next call of a function of
  * this header; *ret_len may be NULL. NULL is returned when there is no such event, or no memory.
  */

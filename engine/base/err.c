@@ -50,6 +50,14 @@ int ubp_fail(struct ubp_err *err, int code, const char *fmt, ...)
 	return -code;
 }
 
+int ubp_need(const void *given, const char *what, struct ubp_err *err)
+{
+	if (given)
+		return 0;
+	ubp_err_reset(err);
+	return ubp_fail(err, EINVAL, "no %s is given", what);
+}
+
 int ubp_fail_sys(struct ubp_err *err, const char *fmt, ...)
 {
 	int saved = errno;

@@ -20,6 +20,9 @@
 __attribute__((format(printf, 3, 4))) int ubp_fail(struct ubp_err *err, int code,
 						   const char *fmt, ...);
 
+/* 0; -EINVAL, "no WHAT is given", where a caller gave NULL for it. */
+int ubp_need(const void *given, const char *what, struct ubp_err *err);
+
 /* Record the failure of a system call, just now: appends ": strerror(errno)" to the text, and returns -errno. */
 __attribute__((format(printf, 2, 3))) int ubp_fail_sys(struct ubp_err *err, const char *fmt,
 						       ...);

@@ -361,7 +361,7 @@ int object_locate(const char *target, pid_t pid, char **ret_path, char **ret_ope
 	struct view *view;
 	int rc;
 
-	if (target[0] == '\0')
+	if (!target || target[0] == '\0')
 		return ubp_fail(err, ENOENT, "no name of a program or library given");
 	if (pid < 0)
 		return ubp_fail(err, ESRCH, "no process %d", pid);

@@ -302,15 +302,15 @@ bool counting_records(const struct ubp_session *s)
 
 const char *counting_explain(struct ubp_session *s, size_t i)
 {
-	const struct uprobe *probe = definitions_uprobe(s->defined, i);
-	const struct tally_plan *plan = plan_of(s, (uint32_t)i);
+	bool is_defined = i < definitions_n(s->defined);
+	const struct tally_plan *plan = is_defined ? plan_of(s, (uint32_t)i) : NULL;
 	const char *why;
 
 	if (!plan)
 		return NULL;
 	if (s->no_jumps || definitions_stop(s->defined, i))
 		return "counted at its stops";
-	why = why_records(s, probe, plan);
+	why = why_records(s, definitions_uprobe(s->defined, i), plan);
 	if (!why)
 		return "counted in the target";
 	(void)snprintf(s->out.counting->why, sizeof(s->out.counting->why),

@@ -366,13 +366,20 @@ static int dispatch(struct ubp_session *s, struct rings_batch *batch, struct ubp
 	return s->out.record ? record_what_waits(s, err) : hand_out_all(s, batch);
 }
 
+static int begin(struct ubp_session *s, ubp_event_fn *fn, struct ubp_err *err)
+{
+	int rc = ubp_need((const void *)(uintptr_t)fn, "function for events", err);
+
+	return rc < 0 ? rc : calls_dispatch_begin(s, err);
+}
+
 int ubp_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp_err *err)
 {
 	struct rings_batch batch = { .deliver = deliver, .session = s, .fn = fn, .ctx = ctx };
 	int rc;
 
 	ubp_err_reset(err);
-	rc = calls_dispatch_begin(s, err);
+	rc = begin(s, fn, err);
 	if (rc < 0)
 		return rc;
 	rc = dispatch(s, &batch, err);
@@ -386,7 +393,7 @@ int64_t ubp_drain(struct ubp_session *s, ubp_event_fn *fn, void *ctx, struct ubp
 	int n;
 
 	ubp_err_reset(err);
-	n = calls_dispatch_begin(s, err);
+	n = begin(s, fn, err);
 	if (n < 0)
 		return n;
 	do {

@@ -170,11 +170,13 @@ static int check(const struct ubp_session *s, size_t i, struct ubp_err *err)
 
 int ubp_heap_allocates(struct ubp_session *s, size_t i, const char *text, struct ubp_err *err)
 {
-	const char *colon = strrchr(text, ':');
+	const char *colon = text ? strrchr(text, ':') : NULL;
 	struct heap_probe probe = { .does = HEAP_ALLOCATES, .has_size = colon };
-	int rc = s->tracing.apart ? 0 : check(s, i, err);
+	int rc = ubp_need(text, "argument", err);
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = check(s, i, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_heap(s, i, false, text, err);
 	if (rc == 0)
 		rc = bind(text, colon ? (size_t)(colon - text) : strlen(text),
@@ -188,9 +190,11 @@ int ubp_heap_allocates(struct ubp_session *s, size_t i, const char *text, struct
 int ubp_heap_frees(struct ubp_session *s, size_t i, const char *text, struct ubp_err *err)
 {
 	struct heap_probe probe = { .does = HEAP_FREES };
-	int rc = s->tracing.apart ? 0 : check(s, i, err);
+	int rc = ubp_need(text, "argument", err);
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = check(s, i, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_heap(s, i, true, text, err);
 	if (rc == 0)
 		rc = bind(text, strlen(text), definitions_spec(s->defined, i), &probe.address,

@@ -76,6 +76,9 @@ const char *ubp_hit_reg_name(const struct ubp_hit *hit, size_t i)
 	return hit->arch->reg.name(i);
 }
 
+/* Further up the stack is what belongs to others: a program may have so many arguments, and no more, by the C standard. */
+#define ARG_LAST 126
+
 /* Where argument @n is: *ret_reg; or, if that is below 0, at *ret_vaddr. */
 static int find_arg(const struct ubp_hit *hit, unsigned n, int *ret_reg, uint64_t *ret_vaddr,
 		    struct ubp_err *err)
@@ -85,6 +88,8 @@ static int find_arg(const struct ubp_hit *hit, unsigned n, int *ret_reg, uint64_
 	if (hit->is_return || !hit->its.is_entry)
 		return ubp_fail(err, EINVAL,
 				"arguments are known at the first instruction of a function");
+	if (n > ARG_LAST)
+		return ubp_fail(err, EINVAL, "no function has an argument %u", n);
 	if (hit->its.is_go || (n >= reg->n_args && reg->stack_args < 0))
 		return ubp_fail(err, EOPNOTSUPP,
 				"where this function has its arguments is not known");

@@ -3,6 +3,7 @@
 
 /* What there is in files that can be probed, for the public interface (ubp_files.h): lists, and how much of it a jump can stand at. */
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,9 +28,24 @@ static struct define_target inner(const struct ubp_target *target)
 				       .explain = target->explain };
 }
 
-/* How places can be probed is told where it could be done. */
-static int begin(const struct ubp_target *target, struct ubp_err *err)
+/* What a listing cannot do without; @text: what it is about, of those that take a text. */
+static int check(const struct ubp_target *target, const char *text, bool has_function,
+		 struct ubp_err *err)
 {
+	int rc = ubp_need(target, "target", err);
+
+	if (rc == 0)
+		rc = ubp_need(text, "place", err);
+	return rc < 0 || has_function ? rc : ubp_need(NULL, "function", err);
+}
+
+/* How places can be probed is told where it could be done. */
+static int begin(const struct ubp_target *target, bool has_function, struct ubp_err *err)
+{
+	int rc = check(target, "", has_function, err);
+
+	if (rc < 0)
+		return rc;
 	ubp_err_reset(err);
 	return target->explain ? session_check_pages(err) : 0;
 }
@@ -39,25 +55,34 @@ int ubp_list_functions(const struct ubp_target *target,
 				   const char *explain),
 		       void *ctx, struct ubp_err *err)
 {
-	const struct define_target of = inner(target);
-	int rc = begin(target, err);
+	struct define_target of;
+	int rc = begin(target, each, err);
 
-	return rc < 0 ? rc : define_list_functions(&of, each, ctx, err);
+	if (rc < 0)
+		return rc;
+	of = inner(target);
+	return define_list_functions(&of, each, ctx, err);
 }
 
 int ubp_list_lines(const struct ubp_target *target, const char *function,
 		   int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
 {
-	const struct define_target of = inner(target);
+	struct define_target of;
 
+	if (check(target, function, each, err) < 0)
+		return -EINVAL;
+	of = inner(target);
 	return define_list_lines(&of, function, each, ctx, err);
 }
 
 int ubp_list_variables(const struct ubp_target *target, const char *place,
 		       int (*each)(void *ctx, const char *line), void *ctx, struct ubp_err *err)
 {
-	const struct define_target of = inner(target);
+	struct define_target of;
 
+	if (check(target, place, each, err) < 0)
+		return -EINVAL;
+	of = inner(target);
 	return define_list_variables(&of, place, each, ctx, err);
 }
 
@@ -68,6 +93,8 @@ int ubp_list_libraries(int (*each)(void *ctx, const char *name, const char *path
 	int rc;
 
 	ubp_err_reset(err);
+	if (!each)
+		return ubp_need(NULL, "function", err);
 	rc = ldcache_read(LDCACHE_PATH, &cache);
 	if (rc < 0)
 		return ubp_fail(err, -rc, "%s: %s", LDCACHE_PATH, strerror(-rc));
@@ -108,11 +135,14 @@ int ubp_list_usdt(const struct ubp_target *target,
 		  int (*each)(void *ctx, const struct ubp_usdt *usdt), void *ctx,
 		  struct ubp_err *err)
 {
-	const struct define_target of = inner(target);
 	struct usdt_caller caller = { each, ctx };
-	int rc = begin(target, err);
+	struct define_target of;
+	int rc = begin(target, each, err);
 
-	return rc < 0 ? rc : define_list_usdt(&of, hand_out, &caller, err);
+	if (rc < 0)
+		return rc;
+	of = inner(target);
+	return define_list_usdt(&of, hand_out, &caller, err);
 }
 
 bool ubp_usdt_arg(const struct ubp_usdt *usdt, size_t i, char *text, size_t size)
@@ -157,6 +187,8 @@ int ubp_coverage(const char *target, bool insns, struct ubp_coverage *ret_covera
 
 	ubp_err_reset(err);
 	memset(ret_coverage, 0, sizeof(*ret_coverage));
+	if (ubp_need(target, "target", err) < 0)
+		return -EINVAL;
 	rc = object_locate(target, 0, &path, &open_path, err);
 	if (rc == 0)
 		rc = object_open(open_path, &object, err);

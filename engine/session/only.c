@@ -57,8 +57,10 @@ int ubp_files_as(struct ubp_session *s, pid_t pid, struct ubp_err *err)
 
 int ubp_only_cgroup(struct ubp_session *s, const char *cgroup, struct ubp_err *err)
 {
-	int rc;
+	int rc = ubp_need(cgroup, "control group", err);
 
+	if (rc < 0)
+		return rc;
 	ubp_err_reset(err);
 	if (s->tracing.apart)
 		return apart_only_cgroup(s, cgroup, err);

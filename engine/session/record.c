@@ -127,7 +127,13 @@ static int add_probes(struct ubp_session *s, struct session_record *r, struct ub
 int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	       struct ubp_err *err)
 {
-	struct recording_options opt = {
+	struct recording_options opt;
+	struct session_record *r;
+	int rc = ubp_need(options ? options->path : NULL, "path", err);
+
+	if (rc < 0)
+		return rc;
+	opt = (struct recording_options){
 		.path = options->path,
 		.level = options->level,
 		.max_size = options->max_size,
@@ -135,9 +141,6 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 		.rotate = options->rotate,
 		.keep = options->keep,
 	};
-	struct session_record *r;
-	int rc;
-
 	ubp_err_reset(err);
 	if (s->tracing.apart)
 		return apart_record(s, options, err);
@@ -526,7 +529,10 @@ int ubp_record_end(struct ubp_session *s, struct ubp_err *err)
 uint64_t ubp_record_count(const struct ubp_session *s, uint64_t *ret_bytes)
 {
 	const struct session_record *r = s->out.record;
+	uint64_t not_wanted;
 
+	if (!ret_bytes)
+		ret_bytes = &not_wanted;
 	if (s->tracing.apart)
 		return apart_record_count(s, ret_bytes);
 	*ret_bytes = r && r->to ? recording_size(r->to) : 0;

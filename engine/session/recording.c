@@ -83,8 +83,11 @@ int ubp_recording_open_all(const char *const *paths, size_t n,
 	int rc;
 
 	ubp_err_reset(err);
-	if (!n)
-		return ubp_fail(err, EINVAL, "no file is given");
+	rc = ubp_need(n ? paths : NULL, "file", err);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		rc = ubp_need(paths[i], "file", err);
+	if (rc < 0)
+		return rc;
 	r = calloc(1, sizeof(*r));
 	if (!r)
 		return ubp_fail(err, ENOMEM, "out of memory");
@@ -124,6 +127,8 @@ int ubp_recording_read(struct ubp_recording *r, ubp_event_fn *fn, void *ctx, int
 	int n = 0, rc = 0;
 
 	ubp_err_reset(err);
+	if (ubp_need((const void *)(uintptr_t)fn, "function", err) < 0)
+		return -EINVAL;
 	while (n < most && !r->is_over && !is_ended &&
 	       (rc = recording_merge_next(r->merge, &event.record, err)) > 0) {
 		event.spec = event.record->kind == EVENT_HIT
@@ -160,6 +165,8 @@ int ubp_recording_choose_pids(struct ubp_recording *r, const pid_t *pids, size_t
 			      struct ubp_err *err)
 {
 	ubp_err_reset(err);
+	if (n && ubp_need(pids, "process", err) < 0)
+		return -EINVAL;
 	for (size_t i = 0; i < n; i++) {
 		if (VEC_FIT(r->choice.pids, r->choice.n_pids + 1) < 0)
 			return ubp_fail(err, ENOMEM, "out of memory");
@@ -171,8 +178,10 @@ int ubp_recording_choose_pids(struct ubp_recording *r, const pid_t *pids, size_t
 void ubp_recording_choose_time(struct ubp_recording *r, const struct ubp_recording_time *from,
 			       const struct ubp_recording_time *to)
 {
-	r->choice.from = *from;
-	r->choice.to = *to;
+	const struct ubp_recording_time any = { 0 };
+
+	r->choice.from = from ? *from : any;
+	r->choice.to = to ? *to : any;
 }
 
 int ubp_recording_sink(struct ubp_recording *r, const struct ubp_sink_options *options,

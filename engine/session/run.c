@@ -268,6 +268,8 @@ void *run_thread(void *arg)
 		finder_stop(s->newcomer.finder, &s->count.finder);
 		s->newcomer.finder = NULL;
 		tear_down(s);
+		/* Nobody answers changes that are asked for now. */
+		mailbox_close(s->mail, MAIL_NEWCOMERS);
 		announce(s, rc, &err);
 		return NULL;
 	}

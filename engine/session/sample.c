@@ -22,6 +22,8 @@ int ubp_sample_check(const char *text, struct ubp_err *err)
 {
 	struct sample_text ignored;
 
+	if (ubp_need(text, "text of what to sample", err) < 0)
+		return -EINVAL;
 	ubp_err_reset(err);
 	return sample_text_parse(text, &ignored, err);
 }

@@ -123,7 +123,9 @@ int ubp_session_new(const struct ubp_options *opt, struct ubp_session **ret_sess
 	int rc;
 
 	ubp_err_reset(err);
-	rc = session_check_pages(err);
+	rc = ubp_need(opt, "option", err);
+	if (rc == 0)
+		rc = session_check_pages(err);
 	if (rc == 0)
 		rc = session_options_take(opt, &taken, err);
 	if (rc < 0)
@@ -247,6 +249,8 @@ void ubp_session_free(struct ubp_session *s)
 
 int ubp_run_command(struct ubp_session *s, char *const argv[], struct ubp_err *err)
 {
+	if (ubp_need(argv, "command", err) < 0)
+		return -EINVAL;
 	ubp_err_reset(err);
 	if (s->tracing.apart)
 		return apart_run_command(s, argv, err);

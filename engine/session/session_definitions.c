@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "arch/host.h"
+#include "engine/base/err.h"
 #include "engine/define/definitions.h"
 #include "engine/session/apart.h"
 #include "engine/session/inside.h"
@@ -70,9 +71,11 @@ static int check_new(const struct ubp_session *s, struct ubp_err *err)
 int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
 	    struct ubp_err *err)
 {
-	int rc = s->tracing.apart ? 0 : check_new(s, err);
+	int rc = ubp_need(definition, "definition", err);
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = check_new(s, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_add(s, UBP_FORM_DEFINITION, definition, 0, filter, err);
 	return rc < 0 ? rc : definitions_add(s->defined, definition, filter, err);
 }
@@ -80,9 +83,11 @@ int ubp_add(struct ubp_session *s, const char *definition, const char *filter,
 int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const char *filter,
 		   struct ubp_err *err)
 {
-	int rc = s->tracing.apart ? 0 : check_new(s, err);
+	int rc = ubp_need(text, "definition", err);
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = check_new(s, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_add(s, UBP_FORM_EVENTS, text, len, filter, err);
 	return rc < 0 ? rc : definitions_add_events(s->defined, text, len, filter, err);
 }
@@ -90,9 +95,11 @@ int ubp_add_events(struct ubp_session *s, const char *text, size_t len, const ch
 int ubp_add_usdt(struct ubp_session *s, const char *definition, const char *filter,
 		 struct ubp_err *err)
 {
-	int rc = s->tracing.apart ? 0 : check_new(s, err);
+	int rc = ubp_need(definition, "definition", err);
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = check_new(s, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_add(s, UBP_FORM_USDT, definition, 0, filter, err);
 	return rc < 0 ? rc : definitions_add_usdt(s->defined, definition, filter, err);
 }

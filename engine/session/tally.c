@@ -188,10 +188,12 @@ static int bind(struct ubp_session *s, struct session_tally *t, size_t i, struct
 int ubp_tally(struct ubp_session *s, const char *text, struct ubp_err *err)
 {
 	struct map events = { 0 };
-	int rc = s->tracing.apart ? 0 : session_check_new(s, err);
+	int rc = ubp_need(text, "text of what to count", err);
 	size_t n;
 
-	if (s->tracing.apart)
+	if (rc == 0 && !s->tracing.apart)
+		rc = session_check_new(s, err);
+	if (rc == 0 && s->tracing.apart)
 		return apart_tally(s, text, err);
 	n = rc == 0 ? definitions_n(s->defined) : 0;
 	if (rc == 0 && s->out.counting)

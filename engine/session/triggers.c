@@ -20,6 +20,7 @@
 #include "engine/define/definitions.h"
 #include "engine/session/apart.h"
 #include "engine/session/apart_counts.h"
+#include "engine/session/caller.h"
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
@@ -366,6 +367,19 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 	return NULL;
 }
 
+int triggers_may_change(const struct ubp_session *s, const char *given, struct ubp_err *err)
+{
+	struct ubp_err not_told;
+
+	if (!err)
+		err = &not_told;
+	ubp_err_reset(err);
+	if (calls_is_inside(s))
+		return ubp_fail(err, EBUSY,
+				"triggers are being carried out: this is a callback");
+	return given ? 0 : ubp_fail(err, EINVAL, "no text is given");
+}
+
 int triggers_find_or_fail(struct ubp_session *s, const char *name,
 			  struct trigger_event **ret_event, struct ubp_err *err)
 {
@@ -458,6 +472,9 @@ int ubp_trigger_write(struct ubp_session *s, const char *name, const char *text,
 	size_t before;
 	int rc;
 
+	rc = triggers_may_change(s, name ? text : NULL, err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_WRITE, name, text, 0, err);
 	rc = triggers_find_or_fail(s, name, &event, err);
@@ -482,6 +499,9 @@ int ubp_trigger_record(struct ubp_session *s, const char *name, bool on, struct 
 	struct trigger_event *event;
 	int rc;
 
+	rc = triggers_may_change(s, name, err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_RECORD, name, NULL, on, err);
 	rc = triggers_find_or_fail(s, name, &event, err);
@@ -494,7 +514,9 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 	size_t before;
 	int rc;
 
-	ubp_err_reset(err);
+	rc = triggers_may_change(s, text, err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_SYNTHETIC_ADD, NULL, text, 0, err);
 	triggers = triggers_of(s);
@@ -509,8 +531,10 @@ int ubp_synthetic_add(struct ubp_session *s, const char *text, struct ubp_err *e
 int ubp_synthetic_clear(struct ubp_session *s, struct ubp_err *err)
 {
 	struct session_triggers *triggers;
+	int rc = triggers_may_change(s, "", err);
 
-	ubp_err_reset(err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_SYNTHETIC_CLEAR, NULL, NULL, 0, err);
 	triggers = triggers_of(s);

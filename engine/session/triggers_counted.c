@@ -87,8 +87,10 @@ static int count_probe(struct session_triggers *triggers, size_t i)
 int ubp_trigger_settle(struct ubp_session *s, struct ubp_err *err)
 {
 	struct session_triggers *triggers;
-	int rc;
+	int rc = triggers_may_change(s, "", err);
 
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_SETTLE, NULL, NULL, 0, err);
 	rc = session_check_new(s, err);

@@ -85,6 +85,8 @@ void ubp_trigger_errors(const struct ubp_session *s, ubp_trigger_error_fn *fn, v
 	size_t i = triggers ? triggers->n_logged : 0;
 	struct ubp_err err;
 
+	if (!fn)
+		return;
 	if (s->tracing.apart)
 		apart_trigger_errors(s, fn, ctx);
 	if (log && log->n - i > TRIGGER_LOG_MAX)
@@ -108,6 +110,8 @@ const char *ubp_trigger_state(struct ubp_session *s, const char *name)
 	struct session_triggers *triggers;
 	const struct trigger_event *event = NULL;
 
+	if (!name)
+		return NULL;
 	if (s->tracing.apart)
 		return apart_trigger_state(s, name);
 	triggers = triggers_of(s);
@@ -124,6 +128,9 @@ int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filt
 	size_t before;
 	int rc;
 
+	rc = triggers_may_change(s, name, err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_FILTER, name, filter, 0, err);
 	rc = triggers_find_or_fail(s, name, &event, err);
@@ -138,8 +145,10 @@ int ubp_trigger_filter(struct ubp_session *s, const char *name, const char *filt
 int ubp_trigger_clear(struct ubp_session *s, const char *name, struct ubp_err *err)
 {
 	struct trigger_event *event;
-	int rc;
+	int rc = triggers_may_change(s, name, err);
 
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_CLEAR, name, NULL, 0, err);
 	rc = triggers_find_or_fail(s, name, &event, err);
@@ -160,7 +169,10 @@ bool ubp_trigger_is_tracing(const struct ubp_session *s)
 int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 {
 	struct session_triggers *triggers;
+	int rc = triggers_may_change(s, "", NULL);
 
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_SET_TRACING, NULL, NULL, on, NULL);
 	triggers = triggers_of(s);
@@ -175,7 +187,10 @@ int ubp_trigger_set_tracing(struct ubp_session *s, bool on)
 int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
 {
 	struct session_triggers *triggers;
+	int rc = triggers_may_change(s, "", NULL);
 
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_SNAPSHOT_AFTER, NULL, NULL, ns, NULL);
 	triggers = triggers_of(s);
@@ -188,7 +203,10 @@ int ubp_trigger_snapshot_after(struct ubp_session *s, uint64_t ns)
 int ubp_trigger_on_snapshot(struct ubp_session *s, ubp_trigger_snapshot_fn *fn, void *ctx)
 {
 	struct session_triggers *triggers;
+	int rc = triggers_may_change(s, "", NULL);
 
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_on_snapshot(s, fn, ctx);
 	triggers = triggers_of(s);

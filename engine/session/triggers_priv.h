@@ -83,6 +83,11 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 
 /* Events by that name of probes that came while the session runs are the set's from now on. 0, -ENOMEM, -EBUSY. */
 int triggers_know(struct session_triggers *triggers, const char *name);
+/*
+ * May triggers be changed now, and is @given, what it takes for that? -EBUSY: this is a callback, or a handler, while which they are carried out. -EINVAL: it is NULL.
+ * @err may be NULL.
+ */
+int triggers_may_change(const struct ubp_session *s, const char *given, struct ubp_err *err);
 /* An event to write to. 0, -ENOMEM, -ENOENT or -EBUSY, with a text. */
 int triggers_find_or_fail(struct ubp_session *s, const char *name,
 			  struct trigger_event **ret_event, struct ubp_err *err);

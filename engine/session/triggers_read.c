@@ -145,13 +145,16 @@ static void give_row(void *ctx, const struct hist_head *head, const struct hist_
 int ubp_trigger_hist_rows(struct ubp_session *s, const char *name, ubp_trigger_row_fn *fn,
 			  void *ctx)
 {
-	struct session_triggers *triggers = s->tracing.apart ? NULL : triggers_of(s);
+	struct session_triggers *triggers =
+		s->tracing.apart || !name || !fn ? NULL : triggers_of(s);
 	struct trigger_event *event = triggers ? triggers_find(triggers, name) : NULL;
 	struct rows_to to = { fn, ctx };
 	const struct tally *counted = NULL;
 	struct tally *own = NULL;
 	int rc = -ENOMEM;
 
+	if (!name || !fn)
+		return -EINVAL;
 	if (s->tracing.apart)
 		return apart_trigger_rows(s, name, fn, ctx);
 	if (!event)
@@ -182,6 +185,8 @@ const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t
 	const char *text = NULL;
 	char *full;
 
+	if (!name)
+		return NULL;
 	if (s->tracing.apart)
 		return apart_trigger_text(s, APART_SYNTHETIC_FORMAT, name, ret_len);
 	/* The kernel's limit for names of other events does not hold for these. */
@@ -194,18 +199,24 @@ const char *ubp_synthetic_format(struct ubp_session *s, const char *name, size_t
 
 const char *ubp_trigger_list(struct ubp_session *s, const char *name, size_t *ret_len)
 {
+	if (!name)
+		return NULL;
 	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_LIST, name, ret_len)
 				: give(s, name, ret_len, read_list);
 }
 
 const char *ubp_trigger_hist(struct ubp_session *s, const char *name, size_t *ret_len)
 {
+	if (!name)
+		return NULL;
 	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_HIST, name, ret_len)
 				: give(s, name, ret_len, read_hist);
 }
 
 const char *ubp_trigger_hist_json(struct ubp_session *s, const char *name, size_t *ret_len)
 {
+	if (!name)
+		return NULL;
 	return s->tracing.apart ? apart_trigger_text(s, APART_TRIGGER_HIST_JSON, name, ret_len)
 				: give(s, name, ret_len, read_hist_json);
 }

@@ -80,8 +80,10 @@ int ubp_trigger_probe(struct ubp_session *s, size_t number, const char *group,
 	struct trigger_place *place;
 	char *copy;
 	bool is_known;
+	int rc = triggers_may_change(s, group, err);
 
-	ubp_err_reset(err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trigger(s, APART_TRIGGER_PROBE, NULL, group, number, err);
 	chosen = triggers_of(s);
@@ -131,8 +133,10 @@ static struct session_triggers *find(const struct ubp_session *s, const char *na
 int ubp_trigger_trace(struct ubp_session *s, const char *name, struct ubp_err *err)
 {
 	struct session_triggers *own, *found;
+	int rc = triggers_may_change(s, name, err);
 
-	ubp_err_reset(err);
+	if (rc < 0)
+		return rc;
 	if (s->tracing.apart)
 		return apart_trace_choose(s, name, err);
 	if (!triggers_of(s))
@@ -173,9 +177,12 @@ static void drop_probes(struct session_triggers *own, const struct session_trigg
 
 void ubp_trigger_trace_end(struct ubp_session *s, const char *name)
 {
-	struct session_triggers *own = s->out.triggers, *trace = *name ? find(s, name) : NULL;
+	struct session_triggers *own = s->out.triggers, *trace;
 	struct session_triggers **at = own ? &own->next : NULL;
 
+	if (triggers_may_change(s, name, NULL) < 0)
+		return;
+	trace = *name ? find(s, name) : NULL;
 	if (s->tracing.apart)
 		apart_trace_end(s, name);
 	if (!trace)

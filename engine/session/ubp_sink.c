@@ -13,7 +13,6 @@
 #include "engine/session/event.h"
 #include "engine/session/inside.h"
 #include "engine/session/live.h"
-#include "engine/session/numbers.h"
 #include "engine/session/sink.h"
 #include "engine/sink/sink.h"
 #include "engine/ubp_event.h"
@@ -27,7 +26,7 @@ struct ubp_sink {
 
 bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
 {
-	const struct sink_kind *kind = sink_kind_find(name);
+	const struct sink_kind *kind = name ? sink_kind_find(name) : NULL;
 
 	if (!kind)
 		return false;
@@ -45,11 +44,13 @@ bool ubp_sink_form(const char *name, struct ubp_sink_form *ret_form)
 	return true;
 }
 
-int session_sink_new(const struct event_texts *texts, const struct ubp_sink_options *options,
-		     struct ubp_sink **ret_sink, struct ubp_err *err)
+static struct sink_options options_for(const struct event_texts *texts,
+				       const struct ubp_sink_options *options)
 {
-	const struct sink_kind *kind = sink_kind_find(options->form);
-	struct sink_options opt = {
+	_Static_assert((int)SINK_TIME_KERNEL == UBP_SINK_TIME_KERNEL &&
+			       (int)SINK_TIME_NONE == UBP_SINK_TIME_NONE,
+		       "both mean the same");
+	return (struct sink_options){
 		.resolver = texts->resolver,
 		.probes = texts->probes.next ? &texts->probes : NULL,
 		.about = texts->about.host || texts->about.real_ns ? &texts->about : NULL,
@@ -61,14 +62,28 @@ int session_sink_new(const struct event_texts *texts, const struct ubp_sink_opti
 		/* Files are read for that. */
 		.n_cpus = options->header ? (unsigned)sysconf(_SC_NPROCESSORS_ONLN) : 0,
 	};
-	struct ubp_sink *sink;
+}
 
-	_Static_assert((int)SINK_TIME_KERNEL == UBP_SINK_TIME_KERNEL &&
-			       (int)SINK_TIME_NONE == UBP_SINK_TIME_NONE,
-		       "both mean the same");
+int session_sink_new(const struct event_texts *texts, const struct ubp_sink_options *options,
+		     struct ubp_sink **ret_sink, struct ubp_err *err)
+{
+	const struct sink_kind *kind;
+	struct sink_options opt;
+	struct ubp_sink *sink;
+	int rc = ubp_need(options, "form of output", err);
+
 	*ret_sink = NULL;
+	if (rc == 0)
+		rc = ubp_need(options->form, "form of output", err);
+	if (rc < 0)
+		return rc;
+	opt = options_for(texts, options);
+	kind = sink_kind_find(options->form);
 	if (!kind)
 		return ubp_fail(err, EINVAL, "there is no form '%s' of output", options->form);
+	if ((unsigned)options->time > UBP_SINK_TIME_NONE)
+		return ubp_fail(err, EINVAL, "there is no form %u of times",
+				(unsigned)options->time);
 	if (kind->missing && kind->missing())
 		return ubp_fail(err, ENOSYS, "--%s: %s", kind->name, kind->missing());
 	sink = calloc(1, sizeof(*sink));
@@ -89,7 +104,7 @@ static const struct spec_probe *next_probe(void *ctx, unsigned *at)
 	const struct ubp_session *s = ctx;
 	const struct spec_probe *spec = NULL;
 
-	while (!spec && *at < numbers_n(s))
+	while (!spec && *at < live_n_specs(s))
 		spec = live_spec(s, (*at)++);
 	return spec;
 }
