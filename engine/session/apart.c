@@ -414,8 +414,10 @@ static int open_session(struct ubp_session *s, int memory, struct ubp_err *err)
 
 	if (rc == 0)
 		rc = apart_begin(&r, s, APART_OPEN, err);
-	if (rc < 0)
+	if (rc < 0) {
+		close(memory);
 		return rc;
+	}
 	r.fds = (struct link_fds){ { memory, fcntl(a->over, F_DUPFD_CLOEXEC, 0),
 				     fcntl(a->bell, F_DUPFD_CLOEXEC, 0) },
 				   3 };

@@ -17,7 +17,7 @@ host() {
 	exec {from}< host.fifo
 	rm host.fifo
 	read -r -t "$TIMEOUT" line <&"$from" && [ "$line" = ready ] || fail "$case: not ready: $line"
-	engine=$(awk '/^TracerPid:/ { print $2 }' "/proc/$PID/task/"*/status | grep -vx 0 | head -n 1)
+	engine=$(tracer_of "$PID")
 }
 # host_done [STATUS]: it has ended; out.txt has what it found.
 host_done() {
@@ -165,7 +165,7 @@ counts() {
 		echo "$line"
 	done > "$traces.$case"
 	[ "$line" = ready ] || fail "$case: not ready: $line"
-	[ "$traces" = here ] || grep -qvx -e 0 -e "$UBP_PID" <(awk '/^TracerPid:/ { print $2 }' "/proc/$PID/task/"*/status) || fail "$case: the host traces"
+	[ "$traces" = here ] || [ "$(tracer_of "$PID")" != "$UBP_PID" ] || fail "$case: the host traces"
 	go; finish
 	timeout "$TIMEOUT" cat <&"$from" >> "$traces.$case" || fail "it does not end"
 	exec {from}<&-

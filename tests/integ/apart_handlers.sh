@@ -19,7 +19,7 @@ host() {
 	exec {to}> host.in {from}< host.out
 	rm host.in host.out
 	hear ready
-	engine=$(awk '/^TracerPid:/ { print $2 }' "/proc/$PID/task/"*/status | grep -vx 0 | head -n 1)
+	engine=$(tracer_of "$PID")
 	[ "$1" = here ] || [ "$engine" != "$UBP_PID" ] || fail "$2: the host traces"
 }
 hear() { read -r -t "$TIMEOUT" line <&"$from" && [[ $line = $1 ]] || fail "not $1 but: $line $(cat err.txt)"; }

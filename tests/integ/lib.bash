@@ -215,6 +215,10 @@ is_jump() {
 code = os.pread(os.open(f"/proc/{sys.argv[1]}/mem", os.O_RDONLY), 1, int(sys.argv[2], 16))
 sys.exit(code[0] not in (0xe9, 0xeb))' "$1" "$2"
 }
+# tracer_of PID: the process that traces it, one of whose threads does. Nothing: nobody.
+tracer_of() {
+	awk '/^TracerPid:/ && $2 { print "/proc/" $2 "/status" }' "/proc/$1/task/"*/status | sort -u | xargs -r awk '/^Tgid:/ { print $2 }' | sort -u
+}
 traced() { grep -q '^TracerPid:.*[1-9]' "/proc/$1/status"; }
 
 # refused REGEX ARG...: uprobe ARG... must fail with 1, with one line (and a

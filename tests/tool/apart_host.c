@@ -2,8 +2,9 @@
 /* Copyright the ubp authors */
 
 /*
- * apart_host apart|here CASE PID DEFINITION: a host that a library must not disturb, for apart.sh. It traces PID until that ends, by breakpoints, and
- * says "ready" when it does; then what it found, a line each, and how many events came. With "here" threads of its own trace.
+ * apart_host apart|here|auto[:ENGINE] CASE PID DEFINITION: a host that a library must not disturb, for apart.sh. It traces PID until that ends, by
+ * breakpoints, and says "ready" when it does; then what it found, a line each, and how many events came. With "here" threads of its own trace, with
+ * "auto" who does is the library's choice. ENGINE: the option engine.path.
  *
  *	waits     a thread waits for any child, and there are some
  *	signals   it has a handler for SIGCHLD, and no child
@@ -111,7 +112,20 @@ static uint64_t now_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
-static void start(int is_apart, pid_t pid, const char *definition)
+/* "apart", "here" or "auto", and ":ENGINE" behind it. */
+static struct ubp_engine engine_of(const char *text)
+{
+	const char *path = strchr(text, ':');
+	struct ubp_engine engine = { UBP_APART_AUTO, path ? path + 1 : NULL };
+
+	if (strncmp(text, "apart", 5) == 0)
+		engine.apart = UBP_APART_YES;
+	else if (strncmp(text, "here", 4) == 0)
+		engine.apart = UBP_APART_NO;
+	return engine;
+}
+
+static void start(const char *engine, pid_t pid, const char *definition)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 	struct ubp_err err;
@@ -121,7 +135,7 @@ static void start(int is_apart, pid_t pid, const char *definition)
 	opt.n_pids = 1;
 	opt.mode = UBP_MODE_TRAP;
 	opt.warn = warn;
-	opt.engine.apart = is_apart ? UBP_APART_YES : UBP_APART_NO;
+	opt.engine = engine_of(engine);
 	ubp_err_reset(&err);
 	if (ubp_session_new(&opt, &session, &err) < 0 ||
 	    ubp_add(session, definition, NULL, &err) < 0 || ubp_start(session, &err) < 0) {
@@ -170,7 +184,7 @@ int main(int argc, char **argv)
 	char *memory = NULL;
 	long n_before, n_after;
 	const char *what = argc == 5 ? argv[2] : "";
-	int is_apart = argc == 5 && strcmp(argv[1], "apart") == 0, rc;
+	int rc;
 
 	if (argc != 5)
 		return 2;
@@ -188,7 +202,7 @@ int main(int argc, char **argv)
 	}
 	getrlimit(RLIMIT_NOFILE, &before);
 	n_before = n_descriptors();
-	start(is_apart, atoi(argv[3]), argv[4]);
+	start(argv[1], atoi(argv[3]), argv[4]);
 	getrlimit(RLIMIT_NOFILE, &after);
 	n_after = n_descriptors();
 	if (memory) {
