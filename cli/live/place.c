@@ -34,7 +34,7 @@ static int name_folder(char path[PATH_MAX], struct ubp_err *err)
 	int n;
 
 	if (!runtime || *runtime != '/')
-		return ubp_fail(err, ENOENT,
+		return ubp_fail(err, EINVAL,
 				"XDG_RUNTIME_DIR is not set: sessions have no place");
 	n = snprintf(path, PATH_MAX, "%s/ubp", runtime);
 	return n < PATH_MAX ? 0 : ubp_fail(err, ENAMETOOLONG, "XDG_RUNTIME_DIR is too long");
