@@ -19,7 +19,7 @@ bool place_is_name(const char *name);
 int place_path(const char *name, char path[PATH_MAX], struct ubp_err *err);
 
 /*
- * A descriptor of the folder: /run/ubp for root, ubp in XDG_RUNTIME_DIR for others. @make: it is made, if it is not there. Errors: -ENOENT: it is not there, or
+ * A descriptor of the folder: /run/ubp for root, ubp in XDG_RUNTIME_DIR for others. @make: it is made, if it is not there. Errors: -ENOENT: it is not there; -EINVAL:
  * there is no XDG_RUNTIME_DIR; -EPERM: others may look into it; those of mkdir().
  */
 int place_open(bool make, struct ubp_err *err);

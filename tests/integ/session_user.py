@@ -211,7 +211,8 @@ def check_folders(place, target):
         os.chown(place.folder, owner, group)
         os.chmod(place.folder, mode)
 
-    for make, said in ((lambda: folder(OTHER, USER, 0o777), alone), (lambda: folder(0, 0, 0o755), alone), (lambda: folder(USER, USER, 0o770), alone),
+    for make, said in ((lambda: folder(OTHER, USER, 0o777), alone), (lambda: folder(0, 0, 0o755), alone), (lambda: folder(OTHER, OTHER, 0o700), r"\S+/run/ubp: Permission denied"),
+                       (lambda: folder(USER, USER, 0o770), alone),
                        (lambda: folder(USER, USER, 0o720), alone), (lambda: folder(USER, USER, 0o702), alone), (lambda: folder(USER, OTHER, 0o740), alone),
                        (lambda: os.symlink(foreign, place.folder), r"\S+/run/ubp: (Not a directory|Too many levels of symbolic links)"),
                        (lambda: os.mknod(place.folder), r"\S+/run/ubp: Not a directory")):
