@@ -386,16 +386,18 @@ int apart_dispatch(struct ubp_session *s, ubp_event_fn *fn, void *ctx, bool *ret
 {
 	struct apart *a = s->tracing.apart;
 	const uint64_t one = 1;
+	bool asks = a->events_at == a->events_len;
 	int64_t n = 0;
 	uint64_t rung;
 	int handed;
 
 	(void)!read(a->bell, &rung, sizeof(rung));
-	if (a->events_at == a->events_len)
+	if (asks)
 		n = pull(s, err);
 	handed = hand_out_all(s, fn, ctx, ret_is_ended);
-	/* Some are left. */
-	if (a->events_at < a->events_len)
+	/* Some are left. Or the engine has rung while some were, and waits to be asked: it does not ring again before that. */
+	if (a->events_at < a->events_len ||
+	    (!asks && __atomic_load_n(&a->state->is_rung, __ATOMIC_ACQUIRE)))
 		(void)!write(a->bell, &one, sizeof(one));
 	if (n < 0 || *ret_is_ended)
 		return handed ? handed : (int)n;
