@@ -216,17 +216,6 @@ untraced "$PID"
 go
 finish
 
-# --- in the background, unprivileged
-run_as() { "$@"; }
-[ "$(id -u)" != 0 ] || run_as() { setpriv --reuid 65534 --regid 65534 --clear-groups "$@"; }
-mkdir theirs
-[ "$(id -u)" != 0 ] || chown 65534:65534 theirs
-if [ -u "$(command -v fusermount3)" ] && run_as test -w /dev/fuse && run_as test -x "$PWD/theirs"; then
-	run_as "$UBP_FS" "$PWD/theirs" || fail 'unprivileged'
-	[ "$(run_as cat "$PWD/theirs/tracing_on")" = 1 ] || fail 'unprivileged: not served'
-	run_as fusermount3 -u "$PWD/theirs" || fail 'unprivileged: not unmounted'
-fi
-
 # --- command lines
 UPROBE=$UBP_FS PROGRAM=ubp-fs
 usage 'no mount point is given'
