@@ -58,6 +58,11 @@ for program in $programs; do
 	[ "$(tail -n 1 out.txt)" = "all of it holds" ] || fail "$program: $(cat out.txt)"
 	set --
 done
+# With the engine that was installed, if that was not what was tried now.
+[ -n "${UBP_ENGINE:-}" ] || {
+	UBP_ENGINE=$place/libexec/ubp/ubp-engine ./shared_c > out.txt 2> err.txt || fail "by an engine: $(cat err.txt)"
+	[ "$(tail -n 1 out.txt)" = "all of it holds" ] || fail "by an engine: $(cat out.txt)"
+}
 
 made uninstall
 left=$(find "$place" ! -type d)
