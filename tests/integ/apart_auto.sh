@@ -114,10 +114,19 @@ user=(setpriv --reuid 65534 --regid 65534 --clear-groups --)
 "${user[@]}" "$H" > /dev/null 2>&1
 [ $? = 2 ] || skip "another user cannot run programs here: all else has passed"
 why=
+# A host that has a capability by its file.
+able=$DIR/able
+cp "$H" "$able" || fail "cp"
+if ! type -P setcap > /dev/null || ! setcap cap_sys_ptrace+ep "$able" 2> /dev/null ||
+	[ "$(findmnt -no OPTIONS -T "$DIR" | tr , '\n' | grep -c '^nosuid$')" != 0 ]; then
+	able= why="no file can have capabilities"
+fi
 printf '#!/bin/sh\nexec %s "$@"\n' "${user[*]}" > as_user
 chmod 755 as_user
 start "$PWD/as_user" "$DIR/hello"
 traced_by engine "${user[@]}" "$H" auto
+# What it may trace later is not known when the session begins.
+[ -z "$able" ] || traced_by host "${user[@]}" "$able" auto
 # Yama has its word: an engine is nobody's ancestor. Root may trace all the same.
 if unshare -m true 2> /dev/null; then
 	printf '#!/bin/sh\nmount -t tmpfs none /proc/sys/kernel && mkdir /proc/sys/kernel/yama && echo 1 > /proc/sys/kernel/yama/ptrace_scope && exec "$@"\n' > yama
@@ -133,19 +142,15 @@ go; finish
 # A process of root's: what the capability allows is the host's by its file, which an engine has nothing of, or its by what it began with.
 start "$DIR/hello"
 no_session 'belongs to another user' "${user[@]}" "$H" auto
-cp "$H" "$DIR/able" || fail "cp"
-if type -P setcap > /dev/null && setcap cap_sys_ptrace+ep "$DIR/able" 2> /dev/null &&
-	[ "$(findmnt -no OPTIONS -T "$DIR" | tr , '\n' | grep -c '^nosuid$')" = 0 ]; then
-	traced_by host "${user[@]}" "$DIR/able" auto
-	no_session 'belongs to another user' "${user[@]}" "$DIR/able" apart
+if [ -n "$able" ]; then
+	traced_by host "${user[@]}" "$able" auto
+	no_session 'belongs to another user' "${user[@]}" "$able" apart
 	# The variable is not for such a program.
-	traced_by host env UBP_ENGINE="$DIR/named" "${user[@]}" "$DIR/able" auto
-else
-	why="no file can have capabilities"
+	traced_by host env UBP_ENGINE="$DIR/named" "${user[@]}" "$able" auto
 fi
-able=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +sys_ptrace --ambient-caps +sys_ptrace --)
-if "${able[@]}" true 2> /dev/null; then
-	traced_by engine "${able[@]}" "$H" auto
+ambient=(setpriv --reuid 65534 --regid 65534 --clear-groups --inh-caps +sys_ptrace --ambient-caps +sys_ptrace --)
+if "${ambient[@]}" true 2> /dev/null; then
+	traced_by engine "${ambient[@]}" "$H" auto
 else
 	why="no program can begin with a capability"
 fi
