@@ -74,7 +74,7 @@ struct ubp_recording_time {
 	uint64_t ns;
 };
 
-/* Only from and to these times, both included. Gaps, too. */
+/* Only from and to these times, both included; NULL: any. Gaps, too. */
 void ubp_recording_choose_time(struct ubp_recording *recording,
 			       const struct ubp_recording_time *from,
 			       const struct ubp_recording_time *to);

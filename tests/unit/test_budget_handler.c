@@ -96,7 +96,8 @@ static enum ubp_taken_out watch(struct ubp_session *s, uint64_t ns)
 	return stats.taken_out;
 }
 
-static enum ubp_taken_out run_with(ubp_handler_fn *handler, uint64_t ns, struct ubp_handler_stats *ret_stats)
+static enum ubp_taken_out run_with(ubp_handler_fn *handler, uint64_t ns,
+				   struct ubp_handler_stats *ret_stats)
 {
 	struct ubp_options opt = UBP_OPTIONS_INIT;
 	enum ubp_taken_out taken_out;

@@ -25,8 +25,9 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 
-#define HITS     5 /* of each kind */
-#define APART_NS 230000000ULL /* two hits of a kind; looks are 0.1 s apart by then. No multiple of that */
+#define HITS 5 /* of each kind */
+#define APART_NS                                                                               \
+	230000000ULL /* two hits of a kind; looks are 0.1 s apart by then. No multiple of that */
 #define BOUND_NS 5000000ULL
 
 __attribute__((noinline)) uint64_t latency_hit(uint64_t n);
@@ -78,7 +79,8 @@ static int by_value(const void *a, const void *b)
 }
 
 /* As a caller does, until it is @until, or as many hits were told as are wanted. */
-static void dispatch_until(struct ubp_session *s, uint64_t until, struct delays *d, unsigned want)
+static void dispatch_until(struct ubp_session *s, uint64_t until, struct delays *d,
+			   unsigned want)
 {
 	struct pollfd p = { .fd = ubp_fd(s), .events = POLLIN };
 	struct ubp_err err;
@@ -135,7 +137,8 @@ static void bound(void **state)
 	opt.n_pids = 1;
 	opt.mode = UBP_MODE_JUMP;
 	if (ubp_session_new(&opt, &s, &err) < 0 ||
-	    ubp_add(s, "p:/proc/self/exe:latency_hit", NULL, &err) < 0 || ubp_start(s, &err) < 0)
+	    ubp_add(s, "p:/proc/self/exe:latency_hit", NULL, &err) < 0 ||
+	    ubp_start(s, &err) < 0)
 		fail_msg("%s", err.text);
 	/* More than 0.1 s is as if nothing was set. */
 	unbound = median(s, pipes[1], UINT64_MAX);
@@ -143,8 +146,8 @@ static void bound(void **state)
 	ubp_probe_stats(s, 0, &stats);
 	close(pipes[1]);
 	ubp_session_free(s);
-	print_message("medians: %.1f ms, with a bound of %.0f ms %.1f ms\n", (double)unbound / 1e6,
-		      (double)BOUND_NS / 1e6, (double)bound / 1e6);
+	print_message("medians: %.1f ms, with a bound of %.0f ms %.1f ms\n",
+		      (double)unbound / 1e6, (double)BOUND_NS / 1e6, (double)bound / 1e6);
 	if (!stats.jumped) {
 		print_message("no jump on this machine: each hit is told at once\n");
 		skip();
