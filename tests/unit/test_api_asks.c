@@ -94,7 +94,8 @@ static void listings(void **state)
 	/* What a function returns ends it. */
 	assert_int_equal(ubp_list_lines(&target, "asks_probed", ends_at_once, &n, &err), 77);
 	assert_int_equal(n, 1);
-	assert_int_equal(ubp_list_lines(&target, "asks_nothing", ends_at_once, &n, &err), -ENOENT);
+	assert_int_equal(ubp_list_lines(&target, "asks_nothing", ends_at_once, &n, &err),
+			 -ENOENT);
 }
 
 static int look_at_usdt(void *ctx, const struct ubp_usdt *usdt)
@@ -129,7 +130,9 @@ static void coverage(void **state)
 	(void)state;
 	well(ubp_coverage(EXE, false, &found, &err));
 	assert_true(found.entries.n > 100);
-	assert_int_equal(found.entries.n, found.entries.one + found.entries.several + found.entries.breakpoint + found.entries.refused);
+	assert_int_equal(found.entries.n, found.entries.one + found.entries.several +
+						  found.entries.breakpoint +
+						  found.entries.refused);
 	assert_int_equal(found.insns.n, 0);
 	for (unsigned i = 0; i < 16; i++) {
 		whys += found.entries.why[i];
@@ -148,7 +151,8 @@ static void forms(void **state)
 	struct ubp_sink_form form;
 
 	(void)state;
-	assert_true(ubp_sink_form("json", &form) && form.is_data && !form.is_binary && !form.is_whole);
+	assert_true(ubp_sink_form("json", &form) && form.is_data && !form.is_binary &&
+		    !form.is_whole);
 	assert_true(ubp_sink_form("pprof", &form) && form.is_binary);
 	assert_true(ubp_sink_form("ctf", &form) && form.file && form.file_beside);
 	assert_true(ubp_sink_form("text", &form) && form.has_header && !form.file);
@@ -167,7 +171,8 @@ static void samples(void **state)
 	assert_true(err.text[0]);
 }
 
-static void key_is(enum ubp_tally_kind kind, uint64_t number, uint64_t width, uint64_t first, uint64_t last)
+static void key_is(enum ubp_tally_kind kind, uint64_t number, uint64_t width, uint64_t first,
+		   uint64_t last)
 {
 	const struct ubp_tally_part part = { .kind = kind, .number = number, .width = width };
 
@@ -238,7 +243,8 @@ static void record(const char *path)
 	dispatch_to_end(s);
 	assert_int_equal(ubp_record_count(s, &bytes), 2 * CALLS);
 	assert_true(bytes > 0);
-	assert_true(ubp_command_status(s, &status) && WIFEXITED(status) && WEXITSTATUS(status) == 7);
+	assert_true(ubp_command_status(s, &status) && WIFEXITED(status) &&
+		    WEXITSTATUS(status) == 7);
 	well(ubp_record_end(s, &err));
 	ubp_session_free(s);
 }
@@ -378,8 +384,10 @@ static int be_program(void)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(listings), cmocka_unit_test(static_probes), cmocka_unit_test(coverage), cmocka_unit_test(forms),
-		cmocka_unit_test(samples),  cmocka_unit_test(ranges),	      cmocka_unit_test(recording),
+		cmocka_unit_test(listings),  cmocka_unit_test(static_probes),
+		cmocka_unit_test(coverage),  cmocka_unit_test(forms),
+		cmocka_unit_test(samples),   cmocka_unit_test(ranges),
+		cmocka_unit_test(recording),
 	};
 
 	if (argc > 1 && strcmp(argv[1], "calls") == 0)

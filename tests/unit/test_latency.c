@@ -3,7 +3,7 @@
 
 /*
  * ubp_set_latency(): hits that jumps record, two a second, reach a caller who dispatches whenever he is told to within the bound that was set; without it they
- * take longer, half of 0.1 s as a median.
+ * take most of 0.1 s.
  */
 
 #include <poll.h>
@@ -25,9 +25,8 @@
 #include "engine/ubp_event.h"
 #include "engine/ubp_stats.h"
 
-#define HITS 5 /* of each kind */
-#define APART_NS                                                                               \
-	230000000ULL /* two hits of a kind; looks are 0.1 s apart by then. No multiple of that */
+#define HITS     5            /* of each kind */
+#define APART_NS 265000000ULL /* rings were looked at just before the next hit */
 #define BOUND_NS 5000000ULL
 
 __attribute__((noinline)) uint64_t latency_hit(uint64_t n);
