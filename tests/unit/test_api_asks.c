@@ -90,7 +90,9 @@ static void listings(void **state)
 	assert_true(found);
 	found = false;
 	well(ubp_list_variables(&target, "asks_probed", has_variable, &found, &err));
+#ifndef __SANITIZE_ADDRESS__ /* built with lines alone */
 	assert_true(found);
+#endif
 	/* What a function returns ends it. */
 	assert_int_equal(ubp_list_lines(&target, "asks_probed", ends_at_once, &n, &err), 77);
 	assert_int_equal(n, 1);
