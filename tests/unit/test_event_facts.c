@@ -52,9 +52,13 @@ static const struct numbers known[] = {
 
 /* --- the program: each calls the next, and has something to do behind that --------------------------- */
 
+#ifdef __clang__
+#define FRAMES __attribute__((noinline, disable_tail_calls))
+#else
 #define FRAMES                                                                                 \
 	__attribute__((noinline, noclone,                                                      \
 		       optimize("no-omit-frame-pointer", "no-optimize-sibling-calls")))
+#endif
 
 long facts_inner(const struct numbers *n);
 long facts_middle(const struct numbers *n);
