@@ -173,13 +173,12 @@ void buffer_swap(struct buffer *buffer, struct buffer *snapshot)
 
 /* --- what is shown ---------------------------------------------------------- */
 
-static void show_head(const struct buffer *buffer, int cpu, struct text *out)
+/* Of all CPUs together, in files of one CPU, too: as in the kernel. */
+static void show_head(const struct buffer *buffer, struct text *out)
 {
 	uint64_t n = 0, written = 0;
 
 	for (int i = 0; i < buffer->n_cpus; i++) {
-		if (cpu != BUFFER_ALL_CPUS && cpu != i)
-			continue;
 		n += buffer->cpus[i].entries;
 		written += buffer->cpus[i].entries + buffer->cpus[i].overrun;
 	}
@@ -201,7 +200,7 @@ static void show_head(const struct buffer *buffer, int cpu, struct text *out)
 
 void buffer_show(const struct buffer *buffer, int cpu, struct text *out)
 {
-	show_head(buffer, cpu, out);
+	show_head(buffer, out);
 	for (const struct buffer_entry *e = buffer->first; e; e = e->next)
 		if (is_of(e, cpu))
 			text_add(out, e->line, e->len);

@@ -431,9 +431,11 @@ static int delete (struct events *events, const char *line, size_t len, struct e
 			i++;
 			continue;
 		}
-		if (by->is_busy(by->ctx, event))
+		if (by->is_busy(by->ctx, event)) {
+			by->busy = event;
 			return ubp_fail(err, EBUSY, "%s/%s is enabled", event->group->name,
 					event->name);
+		}
 		rc = delete_at(events, i, by, err);
 	}
 	return rc < 0 || events->n_probes < n ? rc : ubp_fail(err, ENOENT, "no such event");

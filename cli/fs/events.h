@@ -69,6 +69,7 @@ struct events_by {
 	void (*gone)(void *ctx, const struct event *event);
 	void *ctx;
 	bool has_deleted; /* set: something was deleted, or sought for that */
+	const struct event *busy; /* set: why it is -EBUSY */
 };
 
 /* Each returns 0 or a negative errno, the kernel's, with @err filled. */

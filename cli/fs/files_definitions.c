@@ -48,6 +48,11 @@ static int run_any(struct state *state, const char *line, size_t len, struct eve
 	return of_made == -ENOENT ? rc : of_made;
 }
 
+static bool keeps_traces(const struct state *state, const struct events_by *by, int rc)
+{
+	return rc == -EBUSY && !(by->busy && fs_triggers_name_it(&state->triggers, by->busy));
+}
+
 static ssize_t define(struct state *state, const struct file_write *w, bool is_any)
 {
 	struct events_by by = { .folder = w->folder,
@@ -66,7 +71,7 @@ static ssize_t define(struct state *state, const struct file_write *w, bool is_a
 		rc = is_any ? run_any(state, line, len, &by, &err)
 			    : events_run(&state->events, line, len, &by, &err);
 		if (by.has_deleted)
-			state_clear_deleted(state, rc);
+			state_clear_deleted(state, keeps_traces(state, &by, rc));
 		pos += len + 1;
 	}
 	if (rc < 0) {
@@ -97,7 +102,7 @@ static int delete_all(struct state *state, const struct file_at *at)
 	int rc = events_delete_all(&state->events, &by);
 
 	(void)at;
-	state_clear_deleted(state, rc);
+	state_clear_deleted(state, rc == -EBUSY);
 	return rc;
 }
 

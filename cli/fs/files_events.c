@@ -103,7 +103,7 @@ static int set_all(struct state *state, struct instance *instance,
 	return set_singly(state, instance, events, n, on);
 }
 
-/* It is, already, but triggers may have switched it. */
+/* It is, already, but triggers may have switched it; what the session has not been told yet it is still to be told. */
 static void switch_soft(struct state *state, struct instance *instance,
 			const struct event *event)
 {
@@ -112,7 +112,7 @@ static void switch_soft(struct state *state, struct instance *instance,
 	(void)pthread_mutex_lock(&state->lock);
 	of = instance_state(instance, event->number, false);
 	if (of)
-		of->is_switched = of->is_soft;
+		of->is_switched |= of->is_soft;
 	(void)pthread_mutex_unlock(&state->lock);
 }
 

@@ -205,15 +205,38 @@ static int parse_pids(const struct instance *instance, const struct file_write *
 	return rc;
 }
 
+/* Does a trigger look at what was recorded, which depends on the thread then? */
+static bool has_condition(const struct instance *instance)
+{
+	for (size_t i = 0; i < instance->n_states; i++)
+		if (instance->states[i].is_soft && instance->states[i].has_condition)
+			return true;
+	return false;
+}
+
+/* They count for hits from now on, and for triggers. @pids: the instance's, from now on. */
+static int change_pids(struct state *state, struct instance *instance, unsigned long *pids,
+		       size_t n)
+{
+	struct ubp_err err;
+
+	state_sync(state);
+	(void)pthread_mutex_lock(&state->lock);
+	free(instance->pids);
+	instance->pids = pids;
+	instance->n_pids = n;
+	(void)pthread_mutex_unlock(&state->lock);
+	ubp_err_reset(&err);
+	return has_condition(instance) ? state_trace(state, &err) : 0;
+}
+
 static ssize_t write_pids(struct state *state, const struct file_at *at,
 			  const struct file_write *w)
 {
-	struct instance *instance = at->instance;
 	unsigned long *pids = NULL;
 	size_t n = 0, kept = 0;
-	int rc = parse_pids(instance, w, &pids, &n);
+	int rc = parse_pids(at->instance, w, &pids, &n);
 
-	(void)state;
 	if (rc < 0) {
 		free(pids);
 		return rc;
@@ -223,18 +246,13 @@ static ssize_t write_pids(struct state *state, const struct file_at *at,
 	for (size_t i = 0; i < n; i++)
 		if (!kept || pids[kept - 1] != pids[i])
 			pids[kept++] = pids[i];
-	free(instance->pids);
-	instance->pids = pids;
-	instance->n_pids = kept;
-	return (ssize_t)w->len;
+	rc = change_pids(state, at->instance, pids, kept);
+	return rc < 0 ? rc : (ssize_t)w->len;
 }
 
 static int clear_pids(struct state *state, const struct file_at *at)
 {
-	(void)pthread_mutex_lock(&state->lock);
-	at->instance->n_pids = 0;
-	(void)pthread_mutex_unlock(&state->lock);
-	return 0;
+	return change_pids(state, at->instance, NULL, 0);
 }
 
 /* --- error_log, README ------------------------------------------------------ */
@@ -322,7 +340,7 @@ const struct file files_of_settings[] = {
 	  .read = read_overwrite, .write = write_overwrite },
 	{ "markers", RW, IN_OPTIONS, .lets_go = true, .writes_slowly = true,
 	  .read = read_markers, .write = write_markers },
-	{ "set_event_pid", RW, IN_BOTH, .read = read_pids, .write = write_pids,
-	  .truncate = clear_pids },
+	{ "set_event_pid", RW, IN_BOTH, .writes_slowly = true, .read = read_pids,
+	  .write = write_pids, .truncate = clear_pids },
 };
 const size_t n_files_of_settings = sizeof(files_of_settings) / sizeof(*files_of_settings);

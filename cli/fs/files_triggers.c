@@ -91,12 +91,19 @@ static int with_probes(struct state *state, const struct file_at *at, const char
 	return rc;
 }
 
+/* The trigger of that name, or a histogram that may have them: the field has three names. */
+static bool asks_for_stacks(const char *text)
+{
+	return strncmp(text, "stacktrace", strlen("stacktrace")) == 0 ||
+	       (strncmp(text, "hist", strlen("hist")) == 0 && strcasestr(text, "stacktrace"));
+}
+
 /* If the text asks for stacks, they are to be taken from now on. */
 static void want_stacks(struct state *state, const struct file_at *at, const char *text)
 {
 	struct event_state *of;
 
-	if (!text || strncmp(text, "stacktrace", strlen("stacktrace")) != 0)
+	if (!text || !asks_for_stacks(text))
 		return;
 	(void)pthread_mutex_lock(&state->lock);
 	of = instance_state(at->instance, at->event->number, false);
@@ -132,13 +139,6 @@ static int run(struct state *state, const struct file_at *at, const char *text,
 
 /* --- trigger, hist ----------------------------------------------------------- */
 
-/* The kernel's for a histogram of stacks, where it has none: what is on the user's is not what such a text is about. */
-static bool is_unknown(const char *text)
-{
-	text += *text == '!';
-	return strncmp(text, "hist", 4) == 0 && strstr(text, "stacktrace");
-}
-
 /* There is room for the snapshots that a trigger takes: @text was written, which gave @rc. That it was there already is found out last. */
 static int make_room(struct state *state, struct instance *instance, const char *text, int rc)
 {
@@ -170,7 +170,7 @@ static ssize_t write_trigger(struct state *state, const struct file_at *at,
 	if (!text)
 		return -ENOMEM;
 	ubp_err_reset(&err);
-	rc = *text && !is_unknown(text) ? run(state, at, text, &err) : -EINVAL;
+	rc = *text ? run(state, at, text, &err) : -EINVAL;
 	rc = make_room(state, at->instance, text, rc);
 	free(text);
 	return rc < 0 ? rc : (ssize_t)w->len;

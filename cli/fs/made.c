@@ -82,7 +82,7 @@ static int change(struct state *state, const char *text, struct told *told)
 		ubp_trigger_errors(session, log_error, told);
 	if (fs_triggers_look_at_made(&state->triggers) < 0 && rc == 0)
 		rc = -ENOMEM;
-	state_clear_deleted(state, 0);
+	state_clear_deleted(state, false);
 	fs_tracer_keep(state->tracer, fs_triggers_has_made(&state->triggers));
 	(void)state_trace(state, &err);
 	return rc;

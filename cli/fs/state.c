@@ -19,6 +19,8 @@
 
 /* A name of a group, and a zero behind it. */
 #define GROUP_ROOM 80
+/* A filter is shorter. */
+#define FILTER_ROOM 4096
 
 static void lock(struct state *state)
 {
@@ -230,10 +232,38 @@ static void group_of(const struct state *state, const struct instance *instance,
 	}
 }
 
-/* Where triggers are about an event, its filter is theirs to look at, for they see all hits. */
-static const char *filter_of(const struct event_state *of)
+/* For which only the threads of set_event_pid pass. Nothing: there are too many for a filter. */
+static void filter_of_pids(const struct instance *instance, struct text *out)
 {
-	return of->is_soft || of->is_held ? NULL : of->filter;
+	for (size_t i = 0; i < instance->n_pids; i++)
+		text_printf(out, "%scommon_pid == %lu", i ? " || " : "", instance->pids[i]);
+	if (out->len >= FILTER_ROOM)
+		text_free(out);
+}
+
+/*
+ * Where triggers are about an event, its filter is theirs to look at, for they see all hits. But, as in the kernel, those of threads that set_event_pid leaves
+ * out only if no trigger of the event looks at what was recorded.
+ */
+static int put_filter(const struct instance *instance, const struct event_state *of,
+		      char **ret_filter)
+{
+	struct text text = { 0 };
+
+	if (!of->is_soft && !of->is_held) {
+		*ret_filter = of->filter ? strdup(of->filter) : NULL;
+		return of->filter && !*ret_filter ? -ENOMEM : 0;
+	}
+	if (!of->is_soft || of->has_condition)
+		filter_of_pids(instance, &text);
+	if (text.len)
+		text_add(&text, "", 1);
+	if (text.is_short) {
+		text_free(&text);
+		return -ENOMEM;
+	}
+	*ret_filter = text.data;
+	return 0;
 }
 
 /* Where a trigger asks for stacks, the engine gives those that it wants. */
@@ -247,7 +277,6 @@ static int want(const struct state *state, struct wanted_list *list,
 		const struct probe *probe)
 {
 	struct wanted *wanted = calloc(1, sizeof(*wanted));
-	const char *filter = filter_of(of);
 	struct text definition = { 0 };
 	char group[GROUP_ROOM];
 
@@ -263,12 +292,11 @@ static int want(const struct state *state, struct wanted_list *list,
 		.probe = probe->number,
 		.instance = instance->number,
 		.definition = definition.data,
-		.filter = filter ? strdup(filter) : NULL,
 		.group = strdup(probe->event->group->name),
 		.with_stack = wants_stack(instance, of),
 	};
 	list->items[list->n++] = wanted;
-	return !wanted->group || (filter && !wanted->filter) ? -ENOMEM : 0;
+	return wanted->group ? put_filter(instance, of, &wanted->filter) : -ENOMEM;
 }
 
 static int want_all(const struct state *state, struct wanted_list *list)
@@ -324,13 +352,13 @@ int state_trace(struct state *state, struct ubp_err *err)
 	return rc;
 }
 
-void state_clear_deleted(struct state *state, int rc)
+void state_clear_deleted(struct state *state, bool is_kept)
 {
 	lock(state);
 	for (size_t i = 0; i < state->n_instances; i++) {
 		struct instance *instance = state->instances[i];
 
-		if (instance->has_lost_event && rc != -EBUSY)
+		if (instance->has_lost_event && !is_kept)
 			instance_clear(instance);
 		instance->has_lost_event = false;
 	}

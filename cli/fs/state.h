@@ -66,10 +66,10 @@ void state_sync(struct state *state);
  */
 int state_trace(struct state *state, struct ubp_err *err);
 /*
- * Events were deleted, which gave @rc. Where one is gone that was enabled, what was traced goes, too; but not, as in the kernel, if another one that was to go
- * is enabled (-EBUSY).
+ * Events were deleted. Where one is gone that was enabled, what was traced goes, too. @is_kept: it does not, since another one that was to go is enabled, which
+ * the kernel finds out late; where a trigger names that one, the kernel knows before.
  */
-void state_clear_deleted(struct state *state, int rc);
+void state_clear_deleted(struct state *state, bool is_kept);
 /* No event is enabled any more there, and it is gone. */
 void state_remove_instance(struct state *state, uint16_t number);
 /* Is it enabled anywhere? */

@@ -81,12 +81,13 @@ static unsigned in_of(const struct parts *p)
 	return p->kind < sizeof(in) / sizeof(*in) ? in[p->kind] : 0;
 }
 
-static mode_t folder_mode(unsigned kind)
+static mode_t folder_mode(const struct parts *p)
 {
-	if (kind == KIND_ROOT)
+	if (p->kind == KIND_ROOT && !p->instance)
 		return S_IFDIR | 0700;
-	return S_IFDIR |
-	       (kind == KIND_EVENTS || kind == KIND_GROUP || kind == KIND_EVENT ? 0755 : 0750);
+	return S_IFDIR | (p->kind == KIND_EVENTS || p->kind == KIND_GROUP || p->kind == KIND_EVENT
+				  ? 0755
+				  : 0750);
 }
 
 /* --- from numbers ----------------------------------------------------------- */
@@ -112,7 +113,7 @@ int tree_find(const struct state *state, uint64_t number, struct tree_node *ret_
 	}
 	if (p.cpu)
 		ret_node->at.cpu = (int)p.cpu - 1;
-	ret_node->mode = is_file ? S_IFREG | ret_node->file->mode : folder_mode(p.kind);
+	ret_node->mode = is_file ? S_IFREG | ret_node->file->mode : folder_mode(&p);
 	return 0;
 }
 
@@ -127,7 +128,7 @@ struct listing {
 
 static int tell_folder(const struct listing *l, const char *name, struct parts p)
 {
-	return l->each(l->ctx, name, pack(&p), folder_mode(p.kind));
+	return l->each(l->ctx, name, pack(&p), folder_mode(&p));
 }
 
 static int list_root(const struct listing *l)

@@ -213,6 +213,19 @@ static bool has_stack_trigger(const char *list)
 	return strncmp(list, "stacktrace:", 11) == 0 || strstr(list, "\nstacktrace:");
 }
 
+/* Or a histogram of stacks, a variable of one, or one that is saved. */
+static bool wants_stacks(const char *list)
+{
+	return has_stack_trigger(list) || strcasestr(list, "stacktrace");
+}
+
+/* A filter, or what is made of a record: as a line, or behind its command. */
+static bool has_condition(const char *list)
+{
+	return strstr(list, " if ") || strncmp(list, "hist:", 5) == 0 ||
+	       strstr(list, "\nhist:") || has_stack_trigger(list);
+}
+
 void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *instance)
 {
 	struct ubp_session *session = fs_triggers_session(triggers, instance);
@@ -233,8 +246,10 @@ void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *i
 		/* What the last trigger has left it as. */
 		if (told && !of->is_soft)
 			of->is_enabled = *told == '1';
-		of->was_enabled |= of->is_enabled;
-		of->has_stack = list && has_stack_trigger(list);
+		/* As in the kernel: what is there for a trigger alone counts, too. */
+		of->was_enabled |= of->is_enabled || of->is_soft;
+		of->has_stack = list && wants_stacks(list);
+		of->has_condition = list && has_condition(list);
 		(void)pthread_mutex_unlock(triggers->lock);
 	}
 }
@@ -359,6 +374,24 @@ static const char *ask_engine(const struct fs_triggers *triggers, struct instanc
 	struct ubp_session *session = session_about(triggers, instance, event, name);
 
 	return session ? ask(session, name, NULL) : NULL;
+}
+
+bool fs_triggers_name_it(const struct fs_triggers *triggers, const struct event *event)
+{
+	char name[FS_TRIGGERS_NAME_ROOM], part[FS_TRIGGERS_NAME_ROOM + 8];
+	bool is_named = false;
+
+	fs_triggers_name(event, name);
+	(void)snprintf(part, sizeof(part), "_event:%s:", name);
+	for (size_t i = 0; i < n_instances(triggers); i++)
+		for (size_t k = 0; k < triggers->events->n_events; k++) {
+			const char *list =
+				ask_engine(triggers, instance_at(triggers, i),
+					   triggers->events->events[k], ubp_trigger_list);
+
+			is_named |= list && strstr(list, part);
+		}
+	return is_named;
 }
 
 bool fs_triggers_has_snapshots(const struct fs_triggers *triggers,
