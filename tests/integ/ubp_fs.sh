@@ -76,6 +76,44 @@ same_lines "$T/trace" want.txt
 : > "$T/trace"
 [ -z "$(grep -v '^#' "$T/trace")" ] || fail 'trace is not empty behind its truncation'
 
+# --- readers of one CPU; names of threads, numbers of events, and who has none; all events at once
+: > "$T/trace"
+ONE=$(taskset -cp $$ | sed 's/.*[ ,-]//')
+echo go | taskset -c "$ONE" "$PWD/target" you too > /dev/null
+python3 - "$T" "$ONE" <<'END' || fail 'files of one CPU, names, numbers'
+import os, re, sys
+t, one = sys.argv[1], int(sys.argv[2])
+def text(name, flags=0):
+    fd = os.open(f"{t}/{name}", os.O_RDONLY | flags)
+    try:
+        return os.read(fd, 65536).decode()
+    except BlockingIOError:
+        return ""
+    finally:
+        os.close(fd)
+of_one = [int(m) for m in re.findall(r"-(\d+) +\[%03d\].* greet: " % one, text("trace"))]
+assert of_one and len(set(of_one)) == 1, text("trace")
+assert re.search(rf"^{of_one[0]} target$", text("saved_cmdlines"), re.M), text("saved_cmdlines")
+for other in range(os.sysconf("SC_NPROCESSORS_CONF")):
+    if other != one:
+        assert text(f"per_cpu/cpu{other}/trace_pipe", os.O_NONBLOCK) == "", other
+read = text(f"per_cpu/cpu{one}/trace_pipe", os.O_NONBLOCK)
+assert len(re.findall(" greet: ", read)) == len(of_one), read
+assert " greet: " not in text("trace") and f"read events: {read.count(chr(10))}\n" in text(f"per_cpu/cpu{one}/stats"), text(f"per_cpu/cpu{one}/stats")
+ids = {event: text(f"events/g/{event}/id") for event in ("greet", "done")}
+assert len(set(ids.values())) == 2 and all(int(i) > 0 and f"\nID: {i}" in text(f"events/g/{event}/format") for event, i in ids.items()), ids
+assert text("available_events") == "g:done\ng:greet\n" and text("available_tracers") == text("current_tracer") == "nop\n"
+readme = text("README")
+assert all(x in readme for x in ("Create/append/", "x8/16/32/64,", "ref_ctr_offset", "u]<offset>", "imm-value,", "uprobe_events", "%return")), readme
+assert text("events/enable") == text("events/g/enable") == "1\n"
+with open(t + "/events/enable", "w") as f:
+    f.write("0")
+assert text("events/enable") == text("events/g/enable") == "0\n" and not text("set_event")
+with open(t + "/events/enable", "w") as f:
+    f.write("1")
+assert text("set_event") == "g:done\ng:greet\n"
+END
+
 # --- an instance has events, filters and a buffer of its own
 mkdir "$T/instances/mine"
 echo 1 > "$T/instances/mine/events/g/done/enable"
