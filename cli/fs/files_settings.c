@@ -205,11 +205,10 @@ static int parse_pids(const struct instance *instance, const struct file_write *
 	return rc;
 }
 
-/* Does a trigger look at what was recorded, which depends on the thread then? */
-static bool has_condition(const struct instance *instance)
+static bool has_triggers(const struct instance *instance)
 {
 	for (size_t i = 0; i < instance->n_states; i++)
-		if (instance->states[i].is_soft && instance->states[i].has_condition)
+		if (instance->states[i].is_soft)
 			return true;
 	return false;
 }
@@ -227,7 +226,7 @@ static int change_pids(struct state *state, struct instance *instance, unsigned 
 	instance->n_pids = n;
 	(void)pthread_mutex_unlock(&state->lock);
 	ubp_err_reset(&err);
-	return has_condition(instance) ? state_trace(state, &err) : 0;
+	return has_triggers(instance) ? state_trace(state, &err) : 0;
 }
 
 static ssize_t write_pids(struct state *state, const struct file_at *at,

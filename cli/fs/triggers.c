@@ -207,23 +207,10 @@ int fs_triggers_follow_all(struct fs_triggers *triggers, struct ubp_err *err)
 	return rc;
 }
 
-/* Is there a line of it? */
-static bool has_stack_trigger(const char *list)
-{
-	return strncmp(list, "stacktrace:", 11) == 0 || strstr(list, "\nstacktrace:");
-}
-
-/* Or a histogram of stacks, a variable of one, or one that is saved. */
+/* The trigger of that name, or a histogram of stacks, a variable of one, or one that is saved. */
 static bool wants_stacks(const char *list)
 {
-	return has_stack_trigger(list) || strcasestr(list, "stacktrace");
-}
-
-/* A filter, or what is made of a record: as a line, or behind its command. */
-static bool has_condition(const char *list)
-{
-	return strstr(list, " if ") || strncmp(list, "hist:", 5) == 0 ||
-	       strstr(list, "\nhist:") || has_stack_trigger(list);
+	return strcasestr(list, "stacktrace");
 }
 
 void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *instance)
@@ -249,7 +236,6 @@ void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *i
 		/* As in the kernel: what is there for a trigger alone counts, too. */
 		of->was_enabled |= of->is_enabled || of->is_soft;
 		of->has_stack = list && wants_stacks(list);
-		of->has_condition = list && has_condition(list);
 		(void)pthread_mutex_unlock(triggers->lock);
 	}
 }
