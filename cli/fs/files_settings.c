@@ -205,10 +205,11 @@ static int parse_pids(const struct instance *instance, const struct file_write *
 	return rc;
 }
 
-static bool has_triggers(const struct instance *instance)
+/* Does a trigger need what was recorded, which depends on the thread then? */
+static bool has_condition(const struct instance *instance)
 {
 	for (size_t i = 0; i < instance->n_states; i++)
-		if (instance->states[i].is_soft)
+		if (instance->states[i].is_soft && instance->states[i].has_condition)
 			return true;
 	return false;
 }
@@ -226,7 +227,7 @@ static int change_pids(struct state *state, struct instance *instance, unsigned 
 	instance->n_pids = n;
 	(void)pthread_mutex_unlock(&state->lock);
 	ubp_err_reset(&err);
-	return has_triggers(instance) ? state_trace(state, &err) : 0;
+	return has_condition(instance) ? state_trace(state, &err) : 0;
 }
 
 static ssize_t write_pids(struct state *state, const struct file_at *at,

@@ -33,6 +33,7 @@ struct event_state {
 	/* Triggers are about it; one is written that may be; the session is to be told whether it is enabled. */
 	bool is_soft, is_held, is_switched;
 	bool has_stack;      /* a trigger asks for stacks, or may */
+	bool has_condition;  /* a trigger needs what a hit has recorded */
 	unsigned generation; /* of the session that knows that */
 	char *filter;        /* that counts; NULL: none */
 	char *shown;         /* what the file says, its newline included; NULL: "none\n" */

@@ -242,8 +242,8 @@ static void filter_of_pids(const struct instance *instance, struct text *out)
 }
 
 /*
- * Where triggers are about an event, its filter is theirs to look at, for they see all hits; but, as in the kernel, none of threads that set_event_pid
- * leaves out.
+ * Where triggers are about an event, its filter is theirs to look at, for they see all hits. But, as in the kernel, those of threads that set_event_pid leaves
+ * out only if no trigger of the event needs what was recorded.
  */
 static int put_filter(const struct instance *instance, const struct event_state *of,
 		      char **ret_filter)
@@ -254,7 +254,8 @@ static int put_filter(const struct instance *instance, const struct event_state 
 		*ret_filter = of->filter ? strdup(of->filter) : NULL;
 		return of->filter && !*ret_filter ? -ENOMEM : 0;
 	}
-	filter_of_pids(instance, &text);
+	if (!of->is_soft || of->has_condition)
+		filter_of_pids(instance, &text);
 	if (text.len)
 		text_add(&text, "", 1);
 	if (text.is_short) {

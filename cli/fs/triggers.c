@@ -207,10 +207,30 @@ int fs_triggers_follow_all(struct fs_triggers *triggers, struct ubp_err *err)
 	return rc;
 }
 
+/* Is there a line of @command? */
+static bool has_command(const char *list, const char *command)
+{
+	size_t len = strlen(command);
+
+	for (const char *line = list; line && *line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, command, len) == 0 && line[len] == ':')
+			return true;
+	}
+	return false;
+}
+
 /* The trigger of that name, or a histogram of stacks, a variable of one, or one that is saved. */
 static bool wants_stacks(const char *list)
 {
 	return strcasestr(list, "stacktrace");
+}
+
+/* Does one of them need a record: for its filter, for what it makes of it, or as it waits until that is written? */
+static bool has_condition(const char *list)
+{
+	return strstr(list, " if ") || has_command(list, "hist") ||
+	       has_command(list, "stacktrace") || has_command(list, "traceoff");
 }
 
 void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *instance)
@@ -236,6 +256,7 @@ void fs_triggers_look_at_events(struct fs_triggers *triggers, struct instance *i
 		/* As in the kernel: what is there for a trigger alone counts, too. */
 		of->was_enabled |= of->is_enabled || of->is_soft;
 		of->has_stack = list && wants_stacks(list);
+		of->has_condition = list && has_condition(list);
 		(void)pthread_mutex_unlock(triggers->lock);
 	}
 }
