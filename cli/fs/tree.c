@@ -85,9 +85,10 @@ static mode_t folder_mode(const struct parts *p)
 {
 	if (p->kind == KIND_ROOT && !p->instance)
 		return S_IFDIR | 0700;
-	return S_IFDIR | (p->kind == KIND_EVENTS || p->kind == KIND_GROUP || p->kind == KIND_EVENT
-				  ? 0755
-				  : 0750);
+	return S_IFDIR |
+	       (p->kind == KIND_EVENTS || p->kind == KIND_GROUP || p->kind == KIND_EVENT
+			? 0755
+			: 0750);
 }
 
 /* --- from numbers ----------------------------------------------------------- */
