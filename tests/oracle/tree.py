@@ -82,8 +82,9 @@ class Operations:
         rng = self.rng
         event = self.event()
         kind = rng.choice("pppprrr") if rng.random() < .95 else rng.choice(["q", "p10", "r10", "", "p:"])
-        name = f":{self.group}/{event}" if rng.random() < .95 else rng.choice(
-            ["", f":{self.group}/", f":{self.group}/a-b", f":/{TOKEN}", f":{self.group}.{event}", ":1/2"])
+        # What has no name of its own would be at a place of another one.
+        unnamed = [] if self.is_apart else ["", f":{self.group}/"]
+        name = f":{self.group}/{event}" if rng.random() < .95 else rng.choice([*unnamed, f":{self.group}/a-b", f":/{TOKEN}", f":{self.group}.{event}", ":1/2"])
         functions, between = self.places
         offset = rng.choice(functions)
         if self.is_apart:
@@ -271,9 +272,10 @@ def compare_modes(kernel, ours):
 def begin_anew(kernel, ours):
     """What the first part has left goes: by way of what can be done with the files."""
     found = []
-    for file, text, flags in [("set_event", "", TRUNC), *((f"/events/{TOKEN}/{x}/enable", "0", os.O_WRONLY) for x in Operations.EVENTS), ("set_event_pid", "", TRUNC),
+    unnamed = [f"-:{TOKEN}/{x}\n" for x in sorted(set(re.findall(rf"^[pr]:{TOKEN}/(p_\S+)", kernel.read("/uprobe_events"), re.M)))]
+    for file, text, flags in [("set_event", "", TRUNC), (f"/events/{TOKEN}/enable", "0", os.O_WRONLY), ("set_event_pid", "", TRUNC),
                               ("tracing_on", "1", os.O_WRONLY), ("buffer_size_kb", "1410", os.O_WRONLY), ("trace_options", "markers", os.O_WRONLY),
-                              *(("/uprobe_events", f"-:{TOKEN}/{x}\n", APPEND) for x in Operations.EVENTS), ("trace", "", TRUNC)]:
+                              *(("/uprobe_events", x, APPEND) for x in [f"-:{TOKEN}/{x}\n" for x in Operations.EVENTS] + unnamed), ("trace", "", TRUNC)]:
         answers = [t.write(file, text, flags) for t in (kernel, ours)]
         if answers[0] != answers[1]:
             found.append(f"between the parts: {file} < {text!r}: kernel {answers[0]}, ubp-fs {answers[1]}")

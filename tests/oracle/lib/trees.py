@@ -145,7 +145,8 @@ class Tree:
 def mask_trace(name, text):
     # Of several events at one place, and on several CPUs, the order is the tracer's.
     head = re.sub(r"#P:\d+", "#P", "".join(x + "\n" for x in text.split("\n") if x.startswith("#")))
-    lines = sorted(what if what.startswith("tracing_mark_write") else f"{task}: {what}" for task, _, _, what in LINE.findall(text))
+    # The kernel forgets how threads of old lines were called; those of the last run are looked at by told_of_run().
+    lines = sorted(what for _, _, _, what in LINE.findall(text))
     if name.startswith("/"):
         return "\n".join(x for x in lines if TOKEN in x)
     return head + "\n".join(lines)
