@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "cli/common/message.h"
+#include "cli/common/option_unknown.h"
 
 #define OPTIONS_MAX 128
 #define LONG_ONLY   256 /* getopt's value of option i without a letter: this + i */
@@ -101,9 +102,7 @@ static int refuse(const struct cli_syntax *syntax, int code, const char *word)
 		return cli_usage_error("option '%s' needs an argument", word);
 	if (option_of(syntax, optopt))
 		return cli_usage_error("option '%s' takes no argument", word);
-	if (optopt && strncmp(word, "--", 2) != 0)
-		return cli_usage_error("unknown option '-%c'", optopt);
-	return cli_usage_error("unknown option '%s'", word);
+	return option_refuse_unknown(syntax, word, word[1] == '-' ? 0 : optopt);
 }
 
 static int apply(const struct cli_syntax *syntax, const struct cli_option *o, void *into,
@@ -143,12 +142,12 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 	opterr = 0;
 	optind = 0; /* glibc: start afresh */
 	while (status == CLI_OK) {
-		const char *word;
+		/* where getopt goes on: in the middle of several letters, too */
+		const char *word = argv[optind ? optind : 1];
 
 		value = getopt_long(argc, argv, views.letters, views.longs, NULL);
 		if (value == -1)
 			break;
-		word = argv[optind - 1];
 		if (value == 1)
 			status = syntax->positional(into, optarg);
 		else if (value == '?' || value == ':')
@@ -156,6 +155,8 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 		else
 			status = apply(syntax, option_of(syntax, value), into,
 				       argument(syntax, value, argc, argv));
+		if (status != CLI_OK && value < LONG_ONLY && value > 1)
+			option_hint_dash(syntax, word);
 	}
 	if (status == CLI_OK && optind > 1 && strcmp(argv[optind - 1], "--") == 0)
 		*ret_rest = argv + optind;

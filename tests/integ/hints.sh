@@ -37,6 +37,28 @@ hints 'put n=%dx before it' 'a=+0(%si):string[n] n=%dx' 'n=%dx a=+0(%si):string[
 "$UPROBE" -p $$ -f "p:$F:area" > out.txt 2> err.txt && fail "-f takes a definition"
 grep -q '^uprobe: error: .*--follow traces children, too' err.txt && [ "$(wc -l < err.txt)" = 1 ] || fail "-p -f: $(cat err.txt)"
 
+# option WRITTEN HINT MEANT: options in one word each, blanks cut them.
+option() {
+	# shellcheck disable=SC2086
+	"$UPROBE" --check $1 "p:$F:area a=%di" > out.txt 2> err.txt && fail "$1 is accepted"
+	grep -qF -- "$2" err.txt || fail "$1: $(cat err.txt)"
+	# shellcheck disable=SC2086
+	"$UPROBE" --check $3 "p:$F:area a=%di" > /dev/null || fail "$3 is refused"
+}
+option --jsno "did you mean '--json'?" --json
+option --cuont "did you mean '--count'?" --count
+option "--followw -p $$" "did you mean '--follow'?" "--follow -p $$"
+option -json "unknown option '-json'; did you mean '--json'?" --json
+option -jsno "did you mean '--json'?" --json
+option '-delay 5' "hint: did you mean '--delay'?" ''
+option '--interval 1' '--every=SECS prints' '--count --every=1'
+option --profile '--count=ustack counts hits by stack' --count=ustack
+option --summary '--count counts hits' --count
+option -c '--count counts hits' --count
+option --ustack '-s prints the user stack' -s
+option --comm=bash "the filter 'comm == \"NAME\"'" ''
+"$UPROBE" --check "p:$F:area a=%di" 'comm == "bash"' > /dev/null || fail "a filter by comm is refused"
+
 # filter HINT FILTER MEANT
 filter() {
 	"$UPROBE" --check -e "p:$F:area n=%di name=+0(%si):string" --filter "$2" > out.txt 2> err.txt && fail "$2 is accepted"
