@@ -12,6 +12,7 @@
 #include "engine/base/err.h"
 #include "engine/define/expand.h"
 #include "engine/define/files.h"
+#include "engine/define/hint.h"
 #include "engine/define/probes.h"
 #include "engine/define/tell.h"
 #include "engine/files/target_files.h"
@@ -186,6 +187,8 @@ int add_definition(struct definitions *defs, const char *definition, const char 
 		return add_word(defs, definition, NULL, filter, err);
 	rc = target_is_pattern(d.target) ? add_files(defs, &d, false, filter, err)
 					 : add_word(defs, definition, &d, filter, err);
+	if (rc < 0 && filter)
+		hint_missing_arg(defs, definition, false, err);
 	expand_free(&d);
 	return rc;
 }
@@ -337,6 +340,8 @@ int add_events(struct definitions *defs, const char *text, size_t len, const cha
 		return rc == 0 ? add_text(defs, &all, filter, err) : rc;
 	}
 	rc = add_parts(defs, all, filter, err);
+	if (rc < 0 && filter)
+		hint_missing_arg(defs, text, true, err);
 	if (rc < 0)
 		probes_forget(defs, n);
 	return rc;

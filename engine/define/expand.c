@@ -15,6 +15,7 @@
 #include "engine/code/loop_head.h"
 #include "engine/define/check.h"
 #include "engine/define/files.h"
+#include "engine/define/hint.h"
 #include "engine/define/tell.h"
 #include "engine/elf/segments.h"
 #include "engine/sink/buf.h"
@@ -171,7 +172,27 @@ static int find_places(struct expansion *x)
 
 /* --- returns --------------------------------------------------------------------------- */
 
-static int check_return_args(const struct expansion *x)
+/* The function of @arg, which is gone where it returns, may have it in a register or memory where it is entered. */
+static void hint_at_entry_place(struct expansion *x, const struct expand_arg *arg)
+{
+	struct ubp_err said = *x->err;
+	struct dwarf_value value;
+	char type[DWARF_TYPE_MAX];
+	size_t at;
+
+	if (arg->kind != EXPAND_VARIABLE || arg->type.len >= sizeof(type) ||
+	    x->d->kind != EXPAND_FUNCTION || x->d->offset)
+		return;
+	(void)snprintf(type, sizeof(type), "%.*s", (int)arg->type.len,
+		       arg->type.s ? arg->type.s : "");
+	if (find_places(x) == 0 && x->places.n && x->places.v[0].is_entry &&
+	    dwarf_value(x->dwarf, &x->places.v[0], arg->expr.s, arg->expr.len,
+			arg->type.s ? type : NULL, &value, &at, x->err) == 0)
+		hint_entry_value(arg, &value, &said);
+	*x->err = said;
+}
+
+static int check_return_args(struct expansion *x)
 {
 	const struct expand_definition *d = x->d;
 
@@ -185,6 +206,7 @@ static int check_return_args(const struct expansion *x)
 			"%.*s cannot be read when the function returns: variables are gone "
 			"then, there is only $retval",
 			(int)arg->expr.len, arg->expr.s);
+		hint_at_entry_place(x, arg);
 		return expand_at(d, (size_t)(arg->expr.s - d->words.text), x->err);
 	}
 	if (d->kind == EXPAND_FUNCTION)
@@ -405,6 +427,18 @@ static int expand(struct expansion *x, const char *filter)
 	return rc;
 }
 
+static void end_expansion(struct expansion *x, char *path)
+{
+	for (size_t i = 0; i < x->n_args; i++)
+		expand_args_free(&x->args[i]);
+	expand_left_out_free(&x->left_out);
+	dwarf_places_free(&x->places);
+	free(x->args);
+	free(x->probes);
+	free(x->event);
+	free(path);
+}
+
 int expand_add(struct definitions *defs, const struct expand_definition *d, const char *filter,
 	       struct ubp_err *err)
 {
@@ -412,13 +446,25 @@ int expand_add(struct definitions *defs, const struct expand_definition *d, cons
 	char *path = NULL;
 	int rc = open_file(&x, &path) ? expand(&x, filter) : -err->code;
 
-	for (size_t i = 0; i < x.n_args; i++)
-		expand_args_free(&x.args[i]);
-	expand_left_out_free(&x.left_out);
-	dwarf_places_free(&x.places);
-	free(x.args);
-	free(x.probes);
-	free(x.event);
-	free(path);
+	if (rc < 0 && x.file)
+		hint_foreign_args(d, x.dwarf, err);
+	end_expansion(&x, path);
 	return rc;
+}
+
+bool expand_can_add(struct definitions *defs, const struct expand_definition *d,
+		    struct ubp_err *err)
+{
+	struct expansion x = { .defs = defs, .d = d, .err = err };
+	char *path = NULL;
+	int rc = open_file(&x, &path) ? 0 : -err->code;
+
+	if (rc == 0 && d->probe_kind == PROBE_RETURN)
+		rc = check_return_args(&x);
+	if (rc == 0)
+		rc = find_places(&x);
+	if (rc == 0)
+		rc = plan_places(&x);
+	end_expansion(&x, path);
+	return rc == 0;
 }

@@ -74,6 +74,10 @@ bool expand_is_file_name(struct spec_span name);
 int expand_add(struct definitions *defs, const struct expand_definition *d, const char *filter,
 	       struct ubp_err *err);
 
+/* Would it be accepted, its filter apart? Adds nothing. Else @err says why. */
+bool expand_can_add(struct definitions *defs, const struct expand_definition *d,
+		    struct ubp_err *err);
+
 /* Put a caret under column @col of the definition; returns -err->code. */
 int expand_at(const struct expand_definition *d, size_t col, struct ubp_err *err);
 

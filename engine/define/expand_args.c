@@ -15,6 +15,7 @@
 #include "engine/define/making.h"
 #include "engine/define/whole.h"
 #include "engine/spec/argument.h"
+#include "engine/spec/hint.h"
 #include "engine/spec/type.h"
 
 void expand_args_free(struct expand_args *args)
@@ -79,6 +80,7 @@ static int check_type(const struct making *m, const struct expand_arg *arg)
 	if (!arg->type.s || is_whole(arg) || spec_type_find(&body, false, &type))
 		return 0;
 	(void)ubp_fail(m->err, EINVAL, "Unknown type is specified");
+	hint_type_name(body.type, m->err);
 	return expand_at(m->d, making_col(m, arg->type.s), m->err);
 }
 

@@ -10,6 +10,7 @@
 
 #include "arch/arch.h"
 #include "engine/spec/chars.h"
+#include "engine/spec/hint.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/spec.h"
 
@@ -97,35 +98,53 @@ static bool find(const struct ubp_arch *arch, unsigned n, char *text, size_t siz
 	return name;
 }
 
+/* An argument is no text; it may point to one. */
+static bool is_pointed(const struct parts *parts)
+{
+	return !parts->head.len &&
+	       (span_starts(parts->tail, ":string") || span_starts(parts->tail, ":ustring") ||
+		span_starts(parts->tail, ":hex["));
+}
+
+/* HEAD EXPR TAIL, and what makes an address of it. */
+static int put(char *text, const struct parts *parts, const char *expr)
+{
+	bool is_address = is_pointed(parts);
+
+	return snprintf(text, SPEC_ARG_TEXT_MAX + 1, "%.*s%s%s%s%.*s", (int)parts->head.len,
+			parts->head.s, is_address ? "+0(" : "", expr, is_address ? ")" : "",
+			(int)parts->tail.len, parts->tail.s);
+}
+
+static int fail_place(const struct spec_parse *p, const struct spec_probe *probe,
+		      struct spec_span expr, const struct parts *parts)
+{
+	char text[SPEC_ARG_TEXT_MAX + 1], entry[32];
+
+	(void)spec_fail(p, EINVAL, spec_col(p, expr.s),
+			span_find(expr, '$')
+				? "$arg* can be used only on function entry or exit"
+				: "Arguments are known only where a function is entered");
+	(void)snprintf(entry, sizeof(entry), ENTRY "arg%u)", parts->n);
+	if (probe->kind != PROBE_ENTRY && put(text, parts, entry) <= SPEC_ARG_TEXT_MAX)
+		hint_at_entry(p, text);
+	return -EINVAL;
+}
+
 int spec_argument_expand(const struct spec_parse *p, const struct spec_probe *probe,
 			 struct spec_span expr, char *text)
 {
-	size_t col = spec_col(p, expr.s);
-	const char *open = "", *close = "";
 	struct parts parts = { 0 };
 	char place[32];
-	int len;
 
 	(void)cut(expr, &parts);
 	/* entry() itself tells where it cannot be. */
 	if ((probe->kind != PROBE_ENTRY && !parts.at_entry) || probe->symbol_off)
-		return spec_fail(
-			p, EINVAL, col,
-			span_find(expr, '$')
-				? "$arg* can be used only on function entry or exit"
-				: "Arguments are known only where a function is entered");
+		return fail_place(p, probe, expr, &parts);
 	if (!find(p->arch, parts.n, place, sizeof(place)))
-		return spec_fail(p, EINVAL, col, "Invalid argument number");
-	/* An argument is no text; it may point to one. */
-	if (!parts.head.len &&
-	    (span_starts(parts.tail, ":string") || span_starts(parts.tail, ":ustring") ||
-	     span_starts(parts.tail, ":hex["))) {
-		open = "+0(";
-		close = ")";
-	}
-	len = snprintf(text, SPEC_ARG_TEXT_MAX + 1, "%.*s%s%s%s%.*s", (int)parts.head.len,
-		       parts.head.s, open, place, close, (int)parts.tail.len, parts.tail.s);
-	return len > SPEC_ARG_TEXT_MAX
-		       ? spec_fail(p, E2BIG, col, "Argument expression is too long")
+		return spec_fail(p, EINVAL, spec_col(p, expr.s), "Invalid argument number");
+	return put(text, &parts, place) > SPEC_ARG_TEXT_MAX
+		       ? spec_fail(p, E2BIG, spec_col(p, expr.s),
+				   "Argument expression is too long")
 		       : 0;
 }

@@ -66,8 +66,11 @@ static int parse_arg_number(struct spec_expr *e, struct spec_span number)
 
 	if (num_u64(number.s, number.len, 10, &n) < 0)
 		return fail_expr(e, EINVAL, "Invalid $-variable specified");
-	if (n == 0 || n > ARG_NUMBER_MAX)
-		return fail_expr(e, EINVAL, "Invalid argument number");
+	if (n == 0 || n > ARG_NUMBER_MAX) {
+		(void)fail_expr(e, EINVAL, "Invalid argument number");
+		hint_argument(e->p, number);
+		return -EINVAL;
+	}
 	return fail_expr(e, EINVAL, "$arg* can be used only on function entry or exit");
 }
 

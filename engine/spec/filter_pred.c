@@ -405,8 +405,11 @@ static int parse_name(struct draft *d)
 	const char *text = d->p->text + d->at;
 	const struct value_name *name = find_name(d->field.arg->names, text);
 
-	if (!name)
-		return draft_fail(d, "The field has no value of that name");
+	if (!name) {
+		(void)draft_fail(d, "The field has no value of that name");
+		hint_value(d->p, d->at, d->field.arg->names);
+		return -EINVAL;
+	}
 	if (d->op == OP_GLOB)
 		return draft_fail(d, "Illegal operation for field type");
 	d->at += strlen(name->name);
@@ -479,8 +482,11 @@ int filter_parse_pred(struct filter_parser *p, size_t *at, struct filter_pred *r
 
 	while (char_is_alnum(p->text[d.at]) || p->text[d.at] == '_')
 		d.at++;
-	if (d.at == *at)
-		return filter_fail(p, EPERM, "Error", 0);
+	if (d.at == *at) {
+		(void)filter_fail(p, EPERM, "Error", 0);
+		hint_no_field(p);
+		return -EPERM;
+	}
 	if (!find_field(p->probe, p->text + *at, d.at - *at, &d.field)) {
 		(void)draft_fail(&d, "Field not found");
 		hint_field(p, p->text + *at, d.at - *at);

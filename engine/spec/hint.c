@@ -86,6 +86,18 @@ void hint_variable(const struct spec_parse *p, struct spec_span name)
 	names_tell(&names, "variables are", p->err);
 }
 
+void hint_argument(const struct spec_parse *p, struct spec_span number)
+{
+	if (!p->env->strict && span_is(number, "0"))
+		ubp_err_hint(p->err, "the first argument is arg1");
+}
+
+void hint_at_entry(const struct spec_parse *p, const char *text)
+{
+	if (!p->env->strict)
+		ubp_err_hint(p->err, "%s is what it was at the entry", text);
+}
+
 void hint_retval(const struct spec_parse *p)
 {
 	if (!p->env->strict)
@@ -131,18 +143,58 @@ void hint_length(const struct spec_parse *p, size_t col, struct spec_span name)
 		     (int)words->word[i].len, words->word[i].s);
 }
 
-void hint_type(const struct spec_parse *p, struct spec_span name)
+/* Other languages' names of types, where a word has 8 bytes. */
+static const struct {
+	const char *written, *meant;
+} foreign_types[] = {
+	{ "int", "s32" },      { "int32", "s32" },
+	{ "int32_t", "s32" },  { "signed", "s32" },
+	{ "pid_t", "s32" },    { "uint", "u32" },
+	{ "unsigned", "u32" }, { "uint32", "u32" },
+	{ "uint32_t", "u32" }, { "short", "s16" },
+	{ "int16_t", "s16" },  { "uint16_t", "u16" },
+	{ "int8_t", "s8" },    { "uint8_t", "u8" },
+	{ "byte", "u8" },      { "bool", "u8" },
+	{ "int64", "s64" },    { "int64_t", "s64" },
+	{ "uint64", "u64" },   { "uint64_t", "u64" },
+	{ "char*", "string" }, { "const char*", "string" },
+	{ "str", "string" },   { "s", "string" },
+	{ "d", "s32" },        { "u", "u32" },
+	{ "float", "f32" },    { "double", "f64" },
+	{ "x", "x64" },        { "long", "s64" },
+	{ "ulong", "u64" },    { "size_t", "u64" },
+	{ "ssize_t", "s64" },  { "void*", "x64" },
+	{ "ptr", "x64" },      { "pointer", "x64" },
+};
+
+static bool hint_foreign_type(struct spec_span name, struct ubp_err *err)
+{
+	for (size_t i = 0; i < sizeof(foreign_types) / sizeof(foreign_types[0]); i++)
+		if (span_is(name, foreign_types[i].written)) {
+			ubp_err_hint(err, "did you mean %s?", foreign_types[i].meant);
+			return true;
+		}
+	return false;
+}
+
+void hint_type_name(struct spec_span name, struct ubp_err *err)
 {
 	struct names names;
 	const char *one;
 
-	if (p->env->strict)
+	if (hint_foreign_type(name, err))
 		return;
 	names_begin(&names, "", name);
 	for (size_t i = 0; (one = spec_type_name(i)) != NULL; i++)
 		names_add(&names, one);
 	names_list(&names, "bWIDTH@OFFSET/SIZE");
-	names_tell(&names, "types are", p->err);
+	names_tell(&names, "types are", err);
+}
+
+void hint_type(const struct spec_parse *p, struct spec_span name)
+{
+	if (!p->env->strict)
+		hint_type_name(name, p->err);
 }
 
 void hint_string(const struct spec_parse *p, struct spec_span expr, struct spec_span type)
@@ -221,6 +273,8 @@ void hint_operator(struct filter_parser *p, size_t at)
 		const char *written, *meant;
 	} operators[] = {
 		{ "=~", "~ is followed by a pattern, as in name ~ \"*.so\"" },
+		{ "=>", ">= is greater or equal" },
+		{ "=<", "<= is less or equal" },
 		{ "=", "== is equal" },
 		{ "and", "&& is and" },
 		{ "or", "|| is or" },
@@ -229,6 +283,8 @@ void hint_operator(struct filter_parser *p, size_t at)
 		{ "<>", "!= is not equal" },
 	};
 
+	if (!p->probe->takes_units)
+		return;
 	for (size_t i = 0; i < sizeof(operators) / sizeof(operators[0]); i++) {
 		const char *written = operators[i].written;
 
@@ -241,15 +297,66 @@ void hint_operator(struct filter_parser *p, size_t at)
 		ubp_err_hint(p->err, "a unit stands right behind its number, as in 50ms");
 }
 
+/* What other tools call a field. */
+static const struct {
+	const char *written, *meant;
+} foreign_fields[] = {
+	{ "pid", "common_pid is the thread's id; -p PID traces one process" },
+	{ "tid", "common_pid is the thread's id" },
+	{ "name", "did you mean comm?" },
+	{ "command", "did you mean comm?" },
+	{ "process", "did you mean comm?" },
+};
+
 void hint_field(struct filter_parser *p, const char *name, size_t len)
 {
+	const struct spec_span span = { name, len };
 	struct names names;
 
-	names_begin(&names, "", (struct spec_span){ name, len });
+	if (!p->probe->takes_units)
+		return;
+	names_begin(&names, "", span);
 	for (size_t i = 0; i < p->probe->n_args; i++)
 		names_add(&names, p->probe->args[i].name);
+	for (size_t i = 0; i < sizeof(foreign_fields) / sizeof(foreign_fields[0]); i++)
+		if (names.near.n == 0 &&
+		    span_is(span, foreign_fields[i].written)) {
+			ubp_err_hint(p->err, "%s", foreign_fields[i].meant);
+			return;
+		}
 	names_add(&names, "comm");
 	names_add(&names, "common_pid");
 	names_list(&names, "cpu");
 	names_tell(&names, "fields are", p->err);
+}
+
+void hint_no_field(struct filter_parser *p)
+{
+	const char *text = p->text;
+
+	if (!p->probe->takes_units)
+		return;
+	if (text[0] == '/' && p->len > 2 && text[p->len - 1] == '/')
+		ubp_err_hint(p->err, "no slashes stand around a filter: '%.*s'",
+			     (int)(p->len - 2), text + 1);
+	else if (text[0] == '$' && char_is_alpha(text[1]))
+		ubp_err_hint(p->err, "a field is the name of an argument, without $");
+}
+
+void hint_value(struct filter_parser *p, size_t at, const struct value_names *known)
+{
+	const char *text = p->text + at;
+	struct names names;
+	size_t len = 0;
+
+	while (char_is_name(text[len]))
+		len++;
+	names_begin(&names, "", (struct spec_span){ text, len });
+	for (size_t i = 0; i < known->n; i++)
+		names_add(&names, known->v[i].name);
+	if (names.near.n > 0)
+		ubp_err_hint(p->err, "did you mean %s? Values are:%s", names.near.best[0].name,
+			     names.list);
+	else
+		ubp_err_hint(p->err, "values are:%s", names.list);
 }

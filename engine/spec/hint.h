@@ -12,12 +12,19 @@
 #include "engine/spec/parse.h"
 
 struct filter_parser;
+struct value_names;
 
 /* %NAME is no register: those of other assemblers, as %rdi, have other names here. */
 void hint_register(const struct spec_parse *p, struct spec_span name);
 
 /* $NAME is not known. */
 void hint_variable(const struct spec_parse *p, struct spec_span name);
+
+/* $arg@number, and there is no such one. */
+void hint_argument(const struct spec_parse *p, struct spec_span number);
+
+/* An argument of the function where that returns: @text is what would be right. */
+void hint_at_entry(const struct spec_parse *p, const char *text);
 
 /* $retval of an entry. */
 void hint_retval(const struct spec_parse *p);
@@ -31,8 +38,9 @@ void hint_entry_once(const struct spec_parse *p, struct spec_span inner);
 /* string[@name] of the arg at column @col, and no arg before it is called so. */
 void hint_length(const struct spec_parse *p, size_t col, struct spec_span name);
 
-/* A type is not known. */
+/* A type is not known. The second of extended grammar. */
 void hint_type(const struct spec_parse *p, struct spec_span name);
+void hint_type_name(struct spec_span name, struct ubp_err *err);
 
 /* A string of what is no memory: @expr, as %di; @type, as hex[4]. */
 void hint_string(const struct spec_parse *p, struct spec_span expr, struct spec_span type);
@@ -45,5 +53,11 @@ void hint_unit(struct filter_parser *p, size_t at, bool is_signed);
 
 /* A filter's field is not known: @len bytes at @name. */
 void hint_field(struct filter_parser *p, const char *name, size_t len);
+
+/* A filter begins with what is no field. */
+void hint_no_field(struct filter_parser *p);
+
+/* A filter's value at @at is none of those that have names, @known. */
+void hint_value(struct filter_parser *p, size_t at, const struct value_names *known);
 
 #endif

@@ -366,6 +366,7 @@ static int parse_made(struct spec_table *table, const struct spec_parse *p, bool
 	probe->command = shown;
 	probe->line = line;
 	probe->auto_event = may_number;
+	probe->takes_units = !table->env.strict;
 	return add_probe(table, p, probe, may_number);
 }
 

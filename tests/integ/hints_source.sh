@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: LGPL-2.1-or-later
+# Copyright the ubp authors
+# What other tools' hands write, where variables are known and where they are not: each answer says what to type, and that is accepted.
+. "${0%/*}/lib.bash"
+need_arch x86_64
+have gcc
+
+cat > shop.c << 'END'
+#include <stdlib.h>
+enum color { RED, GREEN, BLUE };
+struct order { int id; const char *item; };
+__attribute__((noinline)) int place(struct order *order, int qty, enum color c)
+{
+	free(malloc(order->id));
+	return qty + c;
+}
+int main(void)
+{
+	struct order order = { 1, "x" };
+
+	return place(&order, 2, BLUE);
+}
+END
+gcc -g -O1 -o shop shop.c || fail gcc
+gcc -g -O0 -o shop0 shop.c || fail gcc
+cp shop bare && strip -g bare
+
+# said TEXT WORD...: what standard error has where these words are refused.
+said() {
+	local text=$1
+	shift
+	"$UPROBE" --check "$@" > out.txt 2> err.txt && fail "$* is accepted"
+	grep -qF -- "$text" err.txt || fail "$*: $(cat err.txt)"
+}
+accepted() { "$UPROBE" --check "$@" > /dev/null || fail "$* is refused"; }
+# arg HINT KIND WRITTEN MEANT: of a function with variables, and of one without.
+arg() {
+	for program in shop bare; do
+		said "hint: $1" "$2:./$program:place $3"
+		accepted "${5-$2}:./$program:place $4"
+	done
+}
+
+# --- arguments
+arg 'the first argument is arg1' p arg0 arg1
+arg 'the first argument is arg1' p '$arg0' arg1
+arg 'arg1:string is that text' p 'str(arg1)' arg1:string
+arg 's=arg1:string is the text of the first argument' p 's=str(arg0)' s=arg1:string
+arg '$retval is what the function returned, of r: in' p retval '$retval' r
+arg '$retval is what the function returned' r retval '$retval'
+arg '$retval:s32 is what the function returned' r retval:s32 '$retval:s32'
+arg 's=+0($retval):string is what' r s=retval:string 's=+0($retval):string'
+arg 'did you mean s32?' p arg1:int arg1:s32
+arg 'did you mean string?' p 'arg1:char*' arg1:string
+arg 'did you mean s64?' p arg1:long arg1:s64
+arg 'entry(arg1) is what it was' r k=arg1 'k=entry(arg1)'
+arg 'entry(arg1) is what it was' r '$arg1' 'entry(arg1)'
+arg '+0(entry(arg1)):string is what it was' r k=arg1:string 'k=+0(entry(arg1)):string'
+arg '+8(entry(arg1)):s32 is what it was' r '+8(arg1):s32' '+8(entry(arg1)):s32'
+arg '+0($retval):string is the text' r '$retval:string' '+0($retval):string'
+arg '+0(entry(%di)):string is the text' r 'entry(arg1):string' '+0(entry(%di)):string'
+said 'hint: did you mean s32?' 'p:./shop:place qty:int'
+said 'hint: did you mean string?' 'p:./shop:place order->item:char*'
+accepted 'p:./shop:place order->item:string'
+said 'hint: qty=entry(%si):s32 is what it was' 'r:./shop:place qty'
+said 'hint: k=entry(%si):s32 is what it was' 'r:./shop:place k=qty'
+accepted 'r:./shop:place k=entry(%si):s32'
+said 'hint: item=+0(entry(+8(%di))):string is what' 'r:./shop:place order->item:string'
+accepted 'r:./shop:place item=+0(entry(+8(%di))):string'
+said 'hint: entry(arg1) is the first argument' 'r:./shop0:place qty'
+said 'hint: entry(arg1) is the first argument' 'r:./bare:place qty'
+said 'hint: without it arg1 is the first argument' 'p:./bare:place qty'
+
+# --- filters
+# field MEANT DEFINITION FILTER
+field() {
+	said "hint: add it to the definition: '$1'" "$2" "$3"
+	accepted "$1" "$3"
+	said "hint: add it to the definition: '$1'" -e "$2" --filter "$3"
+	accepted -e "$1" --filter "$3"
+}
+field 'p:./shop:place qty' p:./shop:place 'qty > 2'
+field 'p:./shop:place c qty' 'p:./shop:place c' 'c == RED && qty > 2'
+field 'p:./bare:place arg2' p:./bare:place 'arg2 > 2'
+field 'r:./bare:place $duration' r:./bare:place 'duration > 2ms'
+field 'r:./bare:place retval=$retval' r:./bare:place 'retval > 2'
+said 'hint: add it to the definition: qty=entry(%si):s32 is' r:./shop:place 'qty > 2'
+said 'hint: fields are: comm' p:./shop:place 'nothing_like_it > 2'
+D='p:./shop:place qty c'
+said 'hint: common_pid is the thread' "$D" 'pid == 2'
+said 'hint: common_pid is the thread' "$D" 'tid == 2'
+said 'hint: did you mean comm?' "$D" 'name == "bash"'
+said 'hint: >= is' "$D" 'qty => 2'
+said 'hint: <= is' "$D" 'qty =< 2'
+said 'hint: did you mean BLUE? Values are: RED GREEN BLUE' "$D" 'c == BLEU'
+said 'hint: values are: RED GREEN BLUE' "$D" 'c == PURPLE'
+said "hint: no slashes stand around a filter: 'qty > 2'" "$D" '/qty > 2/'
+for filter in 'common_pid == 2' 'comm == "bash"' 'qty >= 2' 'qty <= 2' 'c == BLUE' 'qty > 2' 'qty > 2ms'; do
+	accepted "$D" "$filter"
+done
+# The kernel's grammar has the kernel's answers alone.
+for filter in 'pid == 2' 'n => 2' '/n > 2/' 'n = 2'; do
+	"$UPROBE" --strict --check -e "p:a/b ./shop:0x$(nm shop | sed -n 's/^0*\([0-9a-f]*\) T place$/\1/p') n=%di" \
+		--filter "$filter" > out.txt 2> err.txt && fail "$filter is accepted in strict grammar"
+	! grep -q 'hint:' err.txt || fail "$filter: a hint in strict grammar: $(cat err.txt)"
+done
