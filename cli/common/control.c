@@ -17,6 +17,7 @@
 #include "cli/common/message.h"
 #include "cli/common/option.h"
 #include "engine/base/err.h"
+#include "engine/base/nearest.h"
 #include "engine/ubp.h"
 #include "engine/ubp_live.h"
 
@@ -151,6 +152,20 @@ bool control_matches(const struct ubp_session *session, size_t i, const char *gl
 	return fnmatch(glob, whole, 0) == 0;
 }
 
+int control_no_event(const struct ubp_session *session, const char *prefix, const char *glob)
+{
+	const char *mark = strpbrk(glob, ":/"), *name = mark ? mark + 1 : glob;
+	char text[NEAREST_TEXT_MAX];
+	struct nearest near;
+
+	nearest_init(&near, name, strlen(name), NEAREST_EDITS);
+	for (size_t i = ubp_probe_next(session, 0); i != SIZE_MAX;
+	     i = ubp_probe_next(session, i + 1))
+		nearest_offer(&near, ubp_probe_event(session, i));
+	nearest_text(&near, text, sizeof(text));
+	return cli_error("%sthere is no event '%s'%s", prefix, glob, text);
+}
+
 long control_enable(struct ubp_session *session, const char *glob, bool on)
 {
 	struct ubp_err err;
@@ -204,7 +219,7 @@ static bool obey(const struct control *control, struct ubp_session *session, cha
 	if (has_more)
 		(void)cli_error("--control: '%s' takes one event", line);
 	else if ((on || off) && control_enable(session, arg, on) == 0)
-		(void)cli_error("--control: there is no event '%s'", arg ? arg : "");
+		(void)control_no_event(session, "--control: ", arg ? arg : "");
 	answer(control);
 	return stops;
 }

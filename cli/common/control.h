@@ -35,6 +35,9 @@ bool control_take(struct control *control, struct ubp_session *session);
 /* @glob is of an event's name, or of GROUP:EVENT (perf writes it so) or GROUP/EVENT (so do definitions). */
 bool control_matches(const struct ubp_session *session, size_t i, const char *glob);
 
+/* Says, behind @prefix, that none matches @glob, and which are near. Returns CLI_FAILED. */
+int control_no_event(const struct ubp_session *session, const char *prefix, const char *glob);
+
 /* Those that match on, or off; @glob NULL: all. Returns how many there are; or a negative errno, which is told. */
 long control_enable(struct ubp_session *session, const char *glob, bool on);
 /* All probes on, or off. CLI_OK, or said why not. */

@@ -14,10 +14,12 @@
 
 #include "cli/common/message.h"
 #include "cli/common/who.h"
+#include "engine/base/nearest.h"
 #include "engine/base/pid_list.h"
 #include "engine/base/proc.h"
 
 #define DELETED " (deleted)"
+#define EDITS   1 /* a name that is further away is another program's */
 
 /* A name that is sought, and what was found. */
 struct sought {
@@ -25,6 +27,7 @@ struct sought {
 	size_t len;
 	struct pid_list pids;
 	bool has_ancestor; /* called so, and left out */
+	struct nearest near;
 };
 
 static bool is_equal(const struct sought *s, const char *name, size_t len)
@@ -41,8 +44,22 @@ static bool is_of_user(pid_t pid)
 	return geteuid() == 0 || (stat(path, &st) == 0 && st.st_uid == geteuid());
 }
 
+static bool is_ancestor(pid_t pid)
+{
+	pid_t one = getpid();
+
+	while (one > 1 && one != pid) {
+		char *status = proc_read_status(one);
+		long parent = proc_number(status, "\nPPid:");
+
+		free(status);
+		one = (pid_t)parent;
+	}
+	return one == pid;
+}
+
 /* By its program's file. -ENOENT: it has none, as a kernel thread, or one that has ended. */
-static int is_program(const struct sought *s, pid_t pid)
+static int is_program(struct sought *s, pid_t pid)
 {
 	char path[32], file[PATH_MAX], *name;
 	size_t len, tail = sizeof(DELETED) - 1;
@@ -56,34 +73,26 @@ static int is_program(const struct sought *s, pid_t pid)
 	name = strrchr(file, '/');
 	name = name ? name + 1 : file;
 	len = strlen(name);
+	if (pid != getpid())
+		nearest_offer(&s->near, name);
 	if (is_equal(s, name, len))
 		return 1;
 	return len > tail && strcmp(name + len - tail, DELETED) == 0 &&
 	       is_equal(s, name, len - tail);
 }
 
-static bool is_called(const struct sought *s, pid_t pid)
+static bool is_called(struct sought *s, pid_t pid)
 {
 	int by_file = is_program(s, pid);
 	char comm[16];
 
 	if (by_file == -ENOENT || by_file == 1)
 		return by_file == 1;
-	return proc_read_comm(pid, comm) && is_equal(s, comm, strnlen(comm, sizeof(comm)));
-}
-
-static bool is_ancestor(pid_t pid)
-{
-	pid_t one = getpid();
-
-	while (one > 1 && one != pid) {
-		char *status = proc_read_status(one);
-		long parent = proc_number(status, "\nPPid:");
-
-		free(status);
-		one = (pid_t)parent;
-	}
-	return one == pid;
+	if (!proc_read_comm(pid, comm))
+		return false;
+	if (pid != getpid())
+		nearest_offer(&s->near, comm);
+	return is_equal(s, comm, strnlen(comm, sizeof(comm)));
 }
 
 static int look_at(void *ctx, pid_t pid)
@@ -101,8 +110,11 @@ static int look_at(void *ctx, pid_t pid)
 int who_called(const char *name, size_t len, struct pid_list *ret_pids)
 {
 	struct sought s = { .name = name, .len = len };
-	int rc = proc_each(look_at, &s);
+	char near[NEAREST_TEXT_MAX];
+	int rc;
 
+	nearest_init(&s.near, name, len, EDITS);
+	rc = proc_each(look_at, &s);
 	*ret_pids = s.pids;
 	if (rc < 0)
 		return cli_error("cannot look through /proc: %s", strerror(-rc));
@@ -113,6 +125,7 @@ int who_called(const char *name, size_t len, struct pid_list *ret_pids)
 			"no process is called '%.*s' but those that wait for %s: give its "
 			"number",
 			(int)len, name, cli_program);
-	return cli_error("no process%s is called '%.*s'", geteuid() == 0 ? "" : " of yours",
-			 (int)len, name);
+	nearest_text(&s.near, near, sizeof(near));
+	return cli_error("no process%s is called '%.*s'%s", geteuid() == 0 ? "" : " of yours",
+			 (int)len, name, near);
 }

@@ -68,7 +68,7 @@ static int find(struct live_session *live, const char *glob, struct numbers *ret
 		}
 		ret->v[ret->n++] = i;
 	}
-	return ret->n ? CLI_OK : cli_error("there is no event '%s'", glob);
+	return ret->n ? CLI_OK : control_no_event(s, "", glob);
 }
 
 static void list_one(struct live_session *live, size_t i, FILE *out)
@@ -196,7 +196,7 @@ static int switch_each(struct live_session *live, const char *glob, bool on)
 	long n = control_enable(live->session, *glob ? glob : NULL, on);
 
 	if (n == 0 && *glob)
-		return cli_error("there is no event '%s'", glob);
+		return control_no_event(live->session, "", glob);
 	return n < 0 ? CLI_FAILED : CLI_OK;
 }
 

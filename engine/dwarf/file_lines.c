@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "engine/base/nearest.h"
 #include "engine/dwarf/candidates.h"
 #include "engine/dwarf/limits.h"
 #include "engine/dwarf/rows.h"
@@ -69,6 +70,7 @@ struct file_search {
 	size_t n_matches;
 	struct dw_candidates candidates;
 	struct dw_near_lines near;
+	struct nearest near_files; /* by their last names */
 	/* Of the unit at hand: which files are wanted, by their number. */
 	bool *is_wanted, *is_noted;
 	struct dw_unit *unit;
@@ -98,6 +100,13 @@ static bool find_files(struct file_search *s, struct dw_unit *unit)
 	return true;
 }
 
+static const char *last_name(const char *path)
+{
+	const char *slash = strrchr(path, '/');
+
+	return slash ? slash + 1 : path;
+}
+
 static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any)
 {
 	char path[PATH_SIZE];
@@ -116,6 +125,8 @@ static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any
 		const char *file = dwarf_filesrc(s->files, i, NULL, NULL);
 
 		file = dw_path(s->d, &unit->die, file);
+		if (file)
+			nearest_offer(&s->near_files, last_name(file));
 		s->is_wanted[i] = file && tidy(file, path) && ends_with(path, s->wanted);
 		*ret_any |= s->is_wanted[i];
 	}
@@ -192,12 +203,14 @@ static int fail_ambiguous(const struct file_search *s, const char *file, struct 
 
 static int fail_no_line(const struct file_search *s, const char *file, struct ubp_err *err)
 {
-	char near[64];
+	char near[64], near_files[NEAREST_TEXT_MAX];
 
+	nearest_text(&s->near_files, near_files, sizeof(near_files));
 	if (!s->n_matches)
-		return ubp_fail(err, ENOENT,
-				"no source file '%s' with code in the debug information of %s",
-				file, object_path(s->d->object));
+		return ubp_fail(
+			err, ENOENT,
+			"no source file '%s' with code in the debug information of %s%s", file,
+			object_path(s->d->object), near_files);
 	dw_near_text(&s->near, near, sizeof(near));
 	return ubp_fail(err, ENOENT, "line %u of %s has no code%s", s->line, s->matches[0],
 			near);
@@ -229,6 +242,8 @@ int dw_file_line(struct dwarf *d, const char *file, unsigned line,
 	int rc = 0;
 
 	*ret_places = (struct dwarf_places){ 0 };
+	nearest_init(&s.near_files, last_name(file), strlen(last_name(file)),
+		     NEAREST_EDITS_FILES);
 	if (!tidy(file, s.wanted))
 		rc = ubp_fail(err, ENAMETOOLONG, "%s: too long", file);
 	if (rc == 0)

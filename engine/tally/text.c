@@ -4,11 +4,17 @@
 #include "engine/tally/text.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
+#include "engine/base/nearest.h"
 #include "engine/spec/spec.h"
+
+#define EDITS       2
+#define COMMAND_MAX 160
+#define KEYS        "comm, pid, tid, cpu, event, function, ustack"
 
 static const char prefix[] = "hist:";
 
@@ -195,9 +201,56 @@ static struct tally_field field_of(const struct spec_probe *spec, const struct s
 	};
 }
 
-static int no_such(const struct spec_probe *spec, const char *name, struct ubp_err *err)
+/* An argument that the definition of any such probe can have, into @text. False: @name is none. */
+static bool could_have(const struct spec_probe *spec, const char *name, char *text, size_t size)
 {
-	return ubp_fail(err, EINVAL, "event %s has no argument '%s'", spec->event, name);
+	bool is_return = spec->kind == PROBE_RETURN, is_entry = !is_return;
+	bool is_number = strncmp(name, "arg", 3) == 0 && name[3] >= '1' && name[3] <= '9';
+	bool is_duration = strcmp(name, "duration") == 0 || strcmp(name, "$duration") == 0 ||
+			   (strcmp(name, "arg1") == 0 && spec->n_args == 0);
+
+	if (is_return && is_duration)
+		(void)snprintf(text, size, "$duration");
+	else if (is_return && is_number)
+		(void)snprintf(text, size, "%s=entry(%s)", name, name);
+	else if ((is_entry && is_number) || (is_return && strcmp(name, "$retval") == 0))
+		(void)snprintf(text, size, "%s", name);
+	else
+		return false;
+	return strlen(text) + 1 < size;
+}
+
+/* What name was meant: one that is near, or that of an argument which the definition might have. */
+static void hint_name(const struct spec_probe *spec, const char *name, bool is_key,
+		      struct ubp_err *err)
+{
+	char more[64];
+	struct nearest near;
+
+	nearest_init(&near, name, strlen(name), EDITS);
+	for (size_t i = 0; i < spec->n_args; i++)
+		nearest_offer(&near, spec->args[i].name);
+	for (size_t i = 0; is_key && i < sizeof(words) / sizeof(words[0]); i++)
+		nearest_offer(&near, words[i].name);
+	if (spec->command && strlen(spec->command) < COMMAND_MAX &&
+	    could_have(spec, name, more, sizeof(more)))
+		ubp_err_hint(err, "give it one: '%s %s'", spec->command, more);
+	else if (near.n)
+		ubp_err_hint(err, "did you mean %s?%s", near.best[0].name,
+			     is_key ? " Keys are arguments, " KEYS : "");
+	else
+		ubp_err_hint(err, "%s",
+			     is_key ? "keys are arguments of the definition, " KEYS
+				    : "values are arguments of the definition");
+}
+
+static int no_such(const struct spec_probe *spec, const char *name, bool is_key,
+		   struct ubp_err *err)
+{
+	(void)ubp_fail(err, EINVAL, "event %s has no argument '%s'", spec->event, name);
+	if (spec->takes_units)
+		hint_name(spec, name, is_key, err);
+	return -EINVAL;
 }
 
 static int bind_key(const struct tally_text_key *text, const struct spec_probe *spec,
@@ -217,7 +270,7 @@ static int bind_key(const struct tally_text_key *text, const struct spec_probe *
 		return 0;
 	}
 	if (!arg)
-		return no_such(spec, text->name, err);
+		return no_such(spec, text->name, true, err);
 	if (arg->type.count || arg->type.format == SPEC_FLOAT)
 		return ubp_fail(err, EINVAL, "argument '%s' cannot be counted by: it is %s",
 				text->name, arg->type.count ? "an array" : "no whole number");
@@ -234,7 +287,7 @@ int tally_text_bind_value(const struct tally_text_value *text, const struct spec
 	const struct spec_arg *arg = find_arg(spec, text->name);
 
 	if (!arg)
-		return no_such(spec, text->name, err);
+		return no_such(spec, text->name, false, err);
 	if (arg->type.count || arg->type.format == SPEC_FLOAT ||
 	    arg->type.format == SPEC_STRING)
 		return ubp_fail(err, EINVAL, "argument '%s' is not one whole number",

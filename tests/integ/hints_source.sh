@@ -104,3 +104,37 @@ for filter in 'pid == 2' 'n => 2' '/n > 2/' 'n = 2'; do
 		--filter "$filter" > out.txt 2> err.txt && fail "$filter is accepted in strict grammar"
 	! grep -q 'hint:' err.txt || fail "$filter: a hint in strict grammar: $(cat err.txt)"
 done
+
+# --- counting
+# counted HINT OPTION DEFINITION OPTION MEANT
+counted() {
+	said "hint: $1" "$2" "$3"
+	accepted "$4" "$5"
+}
+counted "give it one: 'p:./bare:place arg1'" --count=arg1 p:./bare:place --count=arg1 'p:./bare:place arg1'
+counted "give it one: 'p:./bare:place arg1'" --hist p:./bare:place --hist 'p:./bare:place arg1'
+counted "give it one: 'p:./bare:place arg1 arg2'" --sum=arg2 'p:./bare:place arg1' --sum=arg2 'p:./bare:place arg1 arg2'
+counted "give it one: 'r:./bare:place \$duration'" '--hist=$duration' r:./bare:place '--hist=$duration' 'r:./bare:place $duration'
+counted "give it one: 'r:./bare:place \$duration'" '--sum=$duration' r:./bare:place '--sum=$duration' 'r:./bare:place $duration'
+counted "give it one: 'r:./bare:place \$duration'" --hist r:./bare:place --hist 'r:./bare:place $duration'
+counted "give it one: 'r:./bare:place arg2=entry(arg2)'" --count=arg2 r:./bare:place --count=arg2 'r:./bare:place arg2=entry(arg2)'
+counted 'did you mean comm? Keys are arguments, comm, pid' --count=cmm p:./bare:place --count=comm p:./bare:place
+counted 'did you mean qty?' --sum=qtty 'p:./shop:place qty' --sum=qty 'p:./shop:place qty'
+said 'hint: keys are arguments of the definition, comm, pid' --count=nothing_like_it p:./bare:place
+
+# --- other names
+said "did you mean 'order'?" 'p:./shop:place ordr->id'
+said "did you mean 'shop.c'?" p:./shop:sohp.c:7
+accepted p:./shop:shop.c:7
+cp "$(command -v sleep)" redis-sleeper
+./redis-sleeper 60 &
+until [ "$(cat /proc/$!/comm)" = redis-sleeper ]; do sleep 0.01; done
+said "did you mean 'redis-sleeper'?" -p redsi-sleeper p:libc:malloc
+accepted -p redis-sleeper p:libc:malloc
+kill $!
+cp "$(command -v sleep)" touch
+./touch 60 &
+until [ "$(cat /proc/$!/comm)" = touch ]; do sleep 0.01; done
+said "is called 'nosuch'" -p nosuch p:libc:malloc
+! grep -q "'touch'" err.txt || fail "touch is offered for nosuch"
+kill $!

@@ -126,6 +126,8 @@ def check_refusals(target):
                        (["--add", CALLED, "--filter", "b == 1"], "b"),
                        (["--remove", "nobody"], "error: there is no event 'nobody'"),
                        (["--disable", "nobody"], "error: there is no event 'nobody'"),
+                       (["--disable", "frist"], "error: there is no event 'frist'; did you mean 'first'?"),
+                       (["--remove", "s:frist"], "error: there is no event 's:frist'; did you mean 'first'?"),
                        (["--filter", "a ==", "first"], "error"),
                        (["--add", "p:s/many " + "x" * 100000] * 11, "error: --add takes 2000 definitions and 1048576 bytes"),
                        (["--add", CALLED] * 2001, "error: --add takes 2000 definitions and 1048576 bytes")):
