@@ -264,6 +264,10 @@ static int add_exclude(void *into, const char *arg)
 {
 	struct trace_options *o = into;
 
+	/* Parameters of C++ have commas, too. */
+	if (strchr(arg, ',') && !strchr(arg, '(') && !strchr(arg, '<'))
+		cli_warn(NULL, "--exclude takes one pattern, a ',' is part of it; give it "
+			       "again for each");
 	if (VEC_FIT(o->exclude.v, o->exclude.n + 2) < 0)
 		return cli_error("out of memory");
 	o->exclude.v[o->exclude.n++] = arg;

@@ -100,6 +100,14 @@ static int try_connect(int place, const char *name, unsigned seconds)
 	return rc;
 }
 
+static int fail_exists(const char *name, struct ubp_err *err)
+{
+	(void)ubp_fail(err, EBUSY, "there is a session '%s'", name);
+	ubp_err_hint(err, "--session %s --add DEF changes it, --session %s --end ends it", name,
+		     name);
+	return -EBUSY;
+}
+
 /* Under the folder's lock: two that begin at once do not take each other for dead. */
 static int bind_as(int place, int fd, const char *name, struct ubp_err *err)
 {
@@ -113,7 +121,7 @@ static int bind_as(int place, int fd, const char *name, struct ubp_err *err)
 		if (other >= 0)
 			(void)close(other);
 		if (other != -ECONNREFUSED)
-			return ubp_fail(err, EBUSY, "there is a session '%s'", name);
+			return fail_exists(name, err);
 		(void)unlinkat(place, name, 0);
 		if (bind(fd, (const struct sockaddr *)&address, sizeof(address)) < 0)
 			return ubp_fail_sys(err, "session '%s'", name);

@@ -17,6 +17,7 @@
 #include "cli/live/ask.h"
 #include "cli/uprobe/options.h"
 #include "engine/base/err.h"
+#include "engine/base/nearest.h"
 #include "engine/ubp_files.h"
 
 #define FILE_MAX (16 * 1024 * 1024)
@@ -75,20 +76,101 @@ static int add(struct ubp_session *session, const struct trace_definition *d,
 
 /* --- what only prints -------------------------------------------------------- */
 
+struct functions {
+	struct output *out;
+	size_t n;
+	struct nearest near;
+};
+
 static int print_function(void *ctx, const char *name, uint64_t offset, const char *explain)
 {
-	struct output *out = ctx;
+	struct functions *functions = ctx;
 
 	(void)offset;
-	output_line(out, "%s%s%s", name, explain ? "  " : "", explain ? explain : "");
+	functions->n++;
+	output_line(functions->out, "%s%s%s", name, explain ? "  " : "",
+		    explain ? explain : "");
+	return 0;
+}
+
+static int count_function(void *ctx, const char *name, uint64_t offset, const char *explain)
+{
+	(void)name;
+	(void)offset;
+	(void)explain;
+	((struct functions *)ctx)->n++;
+	return 0;
+}
+
+static int offer_function(void *ctx, const char *name, uint64_t offset, const char *explain)
+{
+	struct functions *functions = ctx;
+
+	(void)offset;
+	(void)explain;
+	nearest_offer(&functions->near, name);
+	return 0;
+}
+
+/* An empty list may be a surprise. */
+static void tell_none(const struct ubp_target *target, struct functions *functions)
+{
+	const char *where = target->name ? target->name : "what the process maps";
+	char text[1024], near[NEAREST_TEXT_MAX] = "";
+	struct ubp_target all = *target;
+	struct ubp_err ignored;
+
+	ubp_err_reset(&ignored);
+	if (!target->pattern) {
+		(void)snprintf(text, sizeof(text), "no functions%s in %s",
+			       target->exclude ? ", or all are left out," : "", where);
+		cli_tell(NULL, text);
+		return;
+	}
+	all.pattern = NULL;
+	all.explain = false;
+	nearest_init(&functions->near, target->pattern, strlen(target->pattern), NEAREST_EDITS);
+	if (!strpbrk(target->pattern, "*?[") && target->name &&
+	    ubp_list_functions(&all, offer_function, functions, &ignored) == 0)
+		nearest_text(&functions->near, near, sizeof(near));
+	(void)snprintf(text, sizeof(text), "no function '%.200s' in %.200s%s", target->pattern,
+		       where, near);
+	cli_tell(NULL, text);
+}
+
+/* One that names nothing leaves nothing out. */
+static int check_exclude(const struct ubp_target *target, const char *pattern,
+			 struct ubp_err *err)
+{
+	struct functions functions = { 0 };
+	struct ubp_target one = *target;
+	char text[512];
+	int rc;
+
+	one.pattern = pattern;
+	one.exclude = NULL;
+	one.explain = false;
+	rc = ubp_list_functions(&one, count_function, &functions, err);
+	if (rc < 0 || functions.n)
+		return rc;
+	(void)snprintf(text, sizeof(text), "--exclude=%.200s: no function has such a name",
+		       pattern);
+	cli_warn(NULL, text);
 	return 0;
 }
 
 static int list_functions(struct output *out, const struct ubp_target *target, const void *what,
 			  struct ubp_err *err)
 {
+	struct functions functions = { .out = out };
+	int rc = ubp_list_functions(target, print_function, &functions, err);
+
 	(void)what;
-	return ubp_list_functions(target, print_function, out, err);
+	for (size_t i = 0; rc == 0 && target->exclude && target->exclude[i]; i++)
+		rc = check_exclude(target, target->exclude[i], err);
+	if (rc == 0 && !functions.n)
+		tell_none(target, &functions);
+	return rc;
 }
 
 static int print_line(void *ctx, const char *line)

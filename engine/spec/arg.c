@@ -74,10 +74,13 @@ static int parse_arg_name(const struct spec_parse *p, struct spec_span *word,
 			return spec_fail(p, EINVAL, col, "Argument name is too long");
 		if (text.len == 0)
 			return spec_fail(p, EINVAL, col, "Argument name is not specified");
-		if (!span_is_identifier(text))
-			return spec_fail(
+		if (!span_is_identifier(text)) {
+			(void)spec_fail(
 				p, EINVAL, col,
 				"Argument name must follow the same rules as C identifiers");
+			hint_set(p, text);
+			return -EINVAL;
+		}
 		memcpy(name, text.s, text.len);
 		name[text.len] = '\0';
 		*word = span_from(*word, equals + 1);

@@ -265,7 +265,9 @@ int spec_parse_nested(struct spec_expr *e, struct spec_span text)
 			return spec_parse_entry(e, text);
 		if (char_is_alpha(first) || first == '_')
 			return fail_expr(e, EINVAL, "BTF is not available or not supported");
-		return fail_expr(e, EINVAL, "Invalid fetch argument");
+		(void)fail_expr(e, EINVAL, "Invalid fetch argument");
+		hint_number(e->p, text);
+		return -EINVAL;
 	}
 }
 

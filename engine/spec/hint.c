@@ -86,6 +86,20 @@ void hint_variable(const struct spec_parse *p, struct spec_span name)
 	names_tell(&names, "variables are", p->err);
 }
 
+void hint_set(const struct spec_parse *p, struct spec_span text)
+{
+	if (!p->env->strict && text.len < LIST_MAX)
+		ubp_err_hint(p->err, "arguments are only read, none is set: '%.*s' alone reads",
+			     (int)text.len, text.s);
+}
+
+void hint_number(const struct spec_parse *p, struct spec_span text)
+{
+	if (!p->env->strict && text.len < LIST_MAX && char_is_digit(span_at(text, 0)))
+		ubp_err_hint(p->err, "arguments are only read, none is set; a number is \\%.*s",
+			     (int)text.len, text.s);
+}
+
 void hint_argument(const struct spec_parse *p, struct spec_span number)
 {
 	if (!p->env->strict && span_is(number, "0"))
@@ -319,8 +333,7 @@ void hint_field(struct filter_parser *p, const char *name, size_t len)
 	for (size_t i = 0; i < p->probe->n_args; i++)
 		names_add(&names, p->probe->args[i].name);
 	for (size_t i = 0; i < sizeof(foreign_fields) / sizeof(foreign_fields[0]); i++)
-		if (names.near.n == 0 &&
-		    span_is(span, foreign_fields[i].written)) {
+		if (names.near.n == 0 && span_is(span, foreign_fields[i].written)) {
 			ubp_err_hint(p->err, "%s", foreign_fields[i].meant);
 			return;
 		}

@@ -20,6 +20,12 @@ void hint_register(const struct spec_parse *p, struct spec_span name);
 /* $NAME is not known. */
 void hint_variable(const struct spec_parse *p, struct spec_span name);
 
+/* @text=VALUE, where @text is no name: as if it were set. */
+void hint_set(const struct spec_parse *p, struct spec_span text);
+
+/* A value is a number alone, @text. */
+void hint_number(const struct spec_parse *p, struct spec_span text);
+
 /* $arg@number, and there is no such one. */
 void hint_argument(const struct spec_parse *p, struct spec_span number);
 

@@ -138,3 +138,28 @@ until [ "$(cat /proc/$!/comm)" = touch ]; do sleep 0.01; done
 said "is called 'nosuch'" -p nosuch p:libc:malloc
 ! grep -q "'touch'" err.txt || fail "touch is offered for nosuch"
 kill $!
+
+# --- what is only read
+said "hint: arguments are only read, none is set: 'order->id' alone reads" 'p:./shop:place order->id=99'
+said "hint: arguments are only read, none is set: 'order->id' alone reads" 'p:./shop:place qty order->id=99'
+accepted 'p:./shop:place order->id'
+said 'hint: arguments are only read, none is set; a number is \99' 'p:./shop:place qty=99'
+accepted 'p:./shop:place qty=\99'
+
+# --- lists: what is empty says so, on standard error alone
+# listed TEXT WORD...
+listed() {
+	local text=$1
+	shift
+	"$UPROBE" -l "$@" > out.txt 2> err.txt || fail "-l $*"
+	grep -qF -- "$text" err.txt || fail "-l $*: $(cat err.txt)"
+}
+listed "no function 'palce' in ./shop; did you mean 'place'?" ./shop palce
+[ ! -s out.txt ] || fail 'there is something in an empty list'
+listed "no function 'zz*' in ./shop" ./shop 'zz*'
+listed 'no functions, or all are left out, in ./shop' ./shop '--exclude=*'
+listed "a ',' is part of it" ./shop '--exclude=m*,p*'
+listed '--exclude=m*,p*: no function has such a name' ./shop '--exclude=m*,p*'
+"$UPROBE" -l ./shop --exclude='m*' --exclude='p*' > out.txt 2> err.txt || fail 'two patterns'
+! grep -E '^(main|place)$' out.txt || fail 'they are not left out'
+[ ! -s err.txt ] || fail "$(cat err.txt)"

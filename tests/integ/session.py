@@ -147,7 +147,8 @@ def check_refusals(target):
     if len(caret) != 5 or caret[2].strip() != "^" or "hint: registers are" not in caret[3]:
         fail(f"no caret, or no hint: {caret}")
     second = subprocess.run([UPROBE, "--session", NAME, "-e", f"p:{TARGET}:called"], capture_output=True, text=True, timeout=WAIT, check=False)
-    if second.returncode != 1 or f"there is a session '{NAME}'" not in second.stderr:
+    hint = f"hint: --session {NAME} --add DEF changes it, --session {NAME} --end ends it"
+    if second.returncode != 1 or f"there is a session '{NAME}'" not in second.stderr or hint not in second.stderr:
         fail(f"a second one by the same name: {second.returncode} {second.stderr}")
     check_rude_clients()
     target.call(1, 7)
