@@ -31,6 +31,8 @@ static int try_source(struct definitions *defs, const struct expand_definition *
 		return -err->code;
 	ubp_err_reset(&found);
 	rc = expand_add(defs, d, filter, &found);
+	if (rc == -ENOENT && found.hint[0] && !err->hint[0])
+		ubp_err_hint(err, "%s", found.hint);
 	if (rc == -ENOENT || rc == -ENODATA || rc == -EEXIST)
 		return -err->code;
 	*err = found;

@@ -142,10 +142,33 @@ static int places_of_symbols(struct expansion *x)
 	if (rc == 0 && x->places.n == 0)
 		rc = ubp_fail(x->err, ENOENT, "no function of %s%s is called '%s'", x->path,
 			      n ? " that debug information knows" : "", x->d->name);
+	if (rc == -ENOENT && n == 0)
+		hint_overloads(x->file->object, x->d->name, x->err);
 	if (rc == 0 && n > 1 && x->d->offset)
 		rc = ubp_fail(x->err, EINVAL,
 			      "'%s' is %zu functions of %s: an offset is added to one only",
 			      x->d->name, n, x->path);
+	return rc;
+}
+
+/* The implementations of an IFUNC have code and variables; its own name has none in the debug information. */
+static int places_of_name(struct expansion *x)
+{
+	const char *name = x->d->name;
+	struct object_symbol symbol;
+	struct ubp_err ignored;
+	int rc = dwarf_function_places(x->dwarf, name, false, &x->places, x->err);
+
+	ubp_err_reset(&ignored);
+	if (rc != -ENOENT || object_find_symbol(x->file->object, name, &symbol, &ignored) < 0 ||
+	    !symbol.is_ifunc)
+		return rc;
+	rc = ubp_fail(x->err, ENOENT,
+		      "%s of %s is an indirect function (IFUNC): its implementations have "
+		      "variables, it has none",
+		      name, x->path);
+	if (x->d->has_variables)
+		ubp_err_hint(x->err, "arg1 is its first argument, arg2 the second");
 	return rc;
 }
 
@@ -167,7 +190,7 @@ static int find_places(struct expansion *x)
 		return dwarf_function_line(x->dwarf, d->name, d->lineno, &x->places, x->err);
 	if (d->offset)
 		return place_of_symbol(x);
-	return dwarf_function_places(x->dwarf, d->name, false, &x->places, x->err);
+	return places_of_name(x);
 }
 
 /* --- returns --------------------------------------------------------------------------- */

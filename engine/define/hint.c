@@ -5,6 +5,7 @@
 
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "engine/base/err.h"
@@ -12,6 +13,9 @@
 #include "engine/files/target_files.h"
 #include "engine/spec/argument.h"
 #include "engine/spec/chars.h"
+#include "engine/symbols/demangle.h"
+#include "engine/symbols/functions.h"
+#include "engine/symbols/match.h"
 
 #define TEXT_MAX 160
 
@@ -175,4 +179,28 @@ void hint_missing_arg(struct definitions *defs, const char *definition, bool is_
 	else if (strstr(why.hint, "=entry("))
 		ubp_err_hint(err, "add it to the definition: %s", why.hint);
 	expand_free(&d);
+}
+
+void hint_overloads(struct object *object, const char *name, struct ubp_err *err)
+{
+	char *base = strndup(name, strcspn(name, "(")), list[UBP_ERR_HINT_MAX] = "";
+	const struct object_wanted wanted = { .text = base, .is_name = true };
+	struct object_symbol *symbols = NULL;
+	struct ubp_err ignored;
+	size_t n = 0, at = 0;
+
+	ubp_err_reset(&ignored);
+	if (base && strchr(name, '(') && base[0])
+		(void)object_match_functions(object, &wanted, &symbols, &n, &ignored);
+	for (size_t i = 0; i < n && at < sizeof(list); i++) {
+		char *shown = demangle(symbols[i].name);
+
+		at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s", i ? ", " : "",
+				       shown ? shown : symbols[i].name);
+		free(shown);
+	}
+	if (at)
+		ubp_err_hint(err, "%s: %s", n > 1 ? "there are" : "there is", list);
+	free(symbols);
+	free(base);
 }

@@ -18,6 +18,9 @@ void hint_foreign_args(const struct expand_definition *d, bool has_dwarf, struct
 void hint_entry_value(const struct expand_arg *arg, const struct dwarf_value *value,
 		      struct ubp_err *err);
 
+/* No function is called @name: those of that name with other parameters. */
+void hint_overloads(struct object *object, const char *name, struct ubp_err *err);
+
 /*
  * A filter of @definition is refused, as @err says: what is no field of it may be one if the definition had one argument more. @is_line: as of
  * expand_parse().

@@ -35,11 +35,44 @@ const char *spec_find_comment(const char *line, size_t len, bool is_extended)
 	return NULL;
 }
 
+/* Behind the ')' of the '(' at @at, or @at if there is none. */
+static size_t skip_braces(const char *line, size_t len, size_t at)
+{
+	size_t depth = 0;
+
+	for (size_t i = at; i < len; i++) {
+		depth += line[i] == '(';
+		if (line[i] == ')' && --depth == 0)
+			return i + 1;
+	}
+	return at;
+}
+
+/* Behind " const", which follows the parameters of such a method. */
+static size_t skip_const(const char *line, size_t len, size_t at)
+{
+	static const char word[] = " const";
+	size_t end = at + sizeof(word) - 1;
+
+	return end <= len && memcmp(line + at, word, sizeof(word) - 1) == 0 &&
+			       (end == len || char_is_space(line[end]))
+		       ? end
+		       : at;
+}
+
+/* Parameters of a function, which stand behind a place, may have blanks: "app:ns::f(int, char *) const". */
 static size_t skip_word(const char *line, size_t len, size_t at, bool is_extended)
 {
+	bool is_place = false;
+
 	while (at < len && !char_is_space(line[at])) {
 		bool may_quote = is_extended && line[at] == ':';
 
+		if (is_place && line[at] == '(' && skip_braces(line, len, at) > at) {
+			at = skip_const(line, len, skip_braces(line, len, at));
+			continue;
+		}
+		is_place |= may_quote;
 		at++;
 		if (may_quote)
 			at += spec_quoted_len(line + at, len - at);

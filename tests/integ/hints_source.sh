@@ -163,3 +163,18 @@ listed '--exclude=m*,p*: no function has such a name' ./shop '--exclude=m*,p*'
 "$UPROBE" -l ./shop --exclude='m*' --exclude='p*' > out.txt 2> err.txt || fail 'two patterns'
 ! grep -E '^(main|place)$' out.txt || fail 'they are not left out'
 [ ! -s err.txt ] || fail "$(cat err.txt)"
+
+# --- an IFUNC has no variables, and no implementation before a process shows one
+cat > indirect.c << 'END'
+static int with_plus(int number) { return number + 1; }
+static int (*choose(void))(int) { return with_plus; }
+int chosen(int number) __attribute__((ifunc("choose")));
+int main(void) { return chosen(1); }
+END
+gcc -g -O0 -o indirect indirect.c || fail gcc
+for args in '$params' number; do
+	said 'chosen of ./indirect is an indirect function (IFUNC)' "p:./indirect:chosen $args"
+	grep -q 'hint: arg1 is its first argument' err.txt || fail "no hint: $(cat err.txt)"
+done
+"$UPROBE" -o out.txt 'p:./indirect:chosen arg1:s32' -- ./indirect 2> err.txt
+grep -qE 'arg1=1$' out.txt || grep -q 'no running process shows' err.txt || fail "arg1 is refused otherwise: $(cat out.txt err.txt)"

@@ -73,6 +73,16 @@ is 'p:./app:"ns::f(int, char*)"' "$F_INT_PTR"
 is 'p:./app:cpp:ns::f(int,char*)' "$F_INT_PTR"
 is 'p:./app:ns::f(int)' "$F_INT"
 is 'p:./app:"ns::f( unsigned int )"' "$F_UINT"
+# As it is copied from somewhere: blanks between parameters are no ends of words.
+is 'p:./app:ns::f(int, char*)' "$F_INT_PTR"
+is 'p:./app:cpp:ns::f(int, char *)' "$F_INT_PTR"
+is 'p:./app:ns::Class::method(char const*) const' "${METHODS[1]}"
+"$UPROBE" --check 'p:./app:ns::f(int, char*) a *b' > got || fail 'variables behind parameters with blanks'
+grep -q '^p:uprobes/ns_f .* a=' got || fail "variables behind parameters with blanks: $(cat got)"
+"$UPROBE" --check -e 'p:x ./app:ns::f(int, char*) n=%di' > got || fail 'a line with such parameters'
+grep -q '^p:uprobes/x .* n=%di$' got || fail "a line with such parameters: $(cat got)"
+refused 'hint: there are: .*ns::f\(int\)' --check 'p:./app:ns::f(int, long)'
+refused 'hint: there are: .*ns::f\(int\)' --check 'p:./app:ns::f(int, long) a'
 is p:./app:ns::Class::method "${METHODS[@]}"
 is 'p:./app:"ns::Class::method(char const*) const"' "${METHODS[1]}"
 is 'p:./app:ns::Class::operator+' 'ns_Class_operator _ZNK2ns5ClassplERKS0_'
