@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "cli/common/message.h"
-#include "cli/common/option_unknown.h"
 
 #define OPTIONS_MAX 128
 #define LONG_ONLY   256 /* getopt's value of option i without a letter: this + i */
@@ -102,7 +101,7 @@ static int refuse(const struct cli_syntax *syntax, int code, const char *word)
 		return cli_usage_error("option '%s' needs an argument", word);
 	if (option_of(syntax, optopt))
 		return cli_usage_error("option '%s' takes no argument", word);
-	return option_refuse_unknown(syntax, word, word[1] == '-' ? 0 : optopt);
+	return cli_option_refuse(syntax, word, word[1] == '-' ? 0 : optopt);
 }
 
 static int apply(const struct cli_syntax *syntax, const struct cli_option *o, void *into,
@@ -156,7 +155,7 @@ int cli_parse(const struct cli_syntax *syntax, int argc, char **argv, void *into
 			status = apply(syntax, option_of(syntax, value), into,
 				       argument(syntax, value, argc, argv));
 		if (status != CLI_OK && value < LONG_ONLY && value > 1)
-			option_hint_dash(syntax, word);
+			cli_option_hint_dash(syntax, word);
 	}
 	if (status == CLI_OK && optind > 1 && strcmp(argv[optind - 1], "--") == 0)
 		*ret_rest = argv + optind;

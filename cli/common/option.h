@@ -14,9 +14,9 @@
 #include <stdint.h>
 
 struct cli_option {
-	int letter;       /* short option, 0: none */
-	const char *name; /* long option, NULL: none */
-	const char *arg;  /* what --help calls its argument, NULL: it takes none */
+	int letter;         /* short option, 0: none */
+	const char *name;   /* long option, NULL: none */
+	const char *arg;    /* what --help calls its argument, NULL: it takes none */
 	const char *values; /* all that may be in it, "auto jump trap"; NULL: much */
 	bool is_optional; /* .arg is the next word, unless that begins with '-' or is missing: NULL */
 	bool is_attached; /* .arg stands behind '=' or is missing: NULL. (A number may be the next word.) */
@@ -74,5 +74,16 @@ bool cli_number(const char *text, uint64_t min, uint64_t max, uint64_t *ret_valu
 
 /* "1.5": seconds, more than 0, as nanoseconds. */
 bool cli_seconds(const char *text, uint64_t *ret_ns);
+
+/* --- what was meant (option_unknown.c) ------------------------------------------------ */
+
+/*
+ * Say that @word, an argument as it was typed, has an option that @syntax lacks: @letter, or a long one if that is 0. Then what was meant, where
+ * that can be told. Returns CLI_USAGE.
+ */
+int cli_option_refuse(const struct cli_syntax *syntax, const char *word, int letter);
+
+/* @word, as -duration, was taken as a letter and its argument, which is refused: say so if it is a long option's name. */
+void cli_option_hint_dash(const struct cli_syntax *syntax, const char *word);
 
 #endif

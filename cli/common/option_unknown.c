@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "cli/common/option_unknown.h"
+/* An option that a command does not have: which one was meant? */
 
 #include <stdio.h>
 #include <string.h>
@@ -81,7 +81,7 @@ static void near_text(const struct nearest *near, char *text, size_t size)
 				       near->best[i].name, i + 1 < n ? "" : "?");
 }
 
-int option_refuse_unknown(const struct cli_syntax *syntax, const char *word, int letter)
+int cli_option_refuse(const struct cli_syntax *syntax, const char *word, int letter)
 {
 	const char *name = word + (word[1] == '-' ? 2 : 1), *meant;
 	size_t len = strcspn(name, "=");
@@ -101,7 +101,7 @@ int option_refuse_unknown(const struct cli_syntax *syntax, const char *word, int
 			       meant ? meant : "");
 }
 
-void option_hint_dash(const struct cli_syntax *syntax, const char *word)
+void cli_option_hint_dash(const struct cli_syntax *syntax, const char *word)
 {
 	size_t len = strcspn(word, "=");
 	char text[80];

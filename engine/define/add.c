@@ -12,7 +12,6 @@
 #include "engine/base/err.h"
 #include "engine/define/expand.h"
 #include "engine/define/files.h"
-#include "engine/define/hint.h"
 #include "engine/define/probes.h"
 #include "engine/define/tell.h"
 #include "engine/files/target_files.h"
@@ -190,7 +189,7 @@ int add_definition(struct definitions *defs, const char *definition, const char 
 	rc = target_is_pattern(d.target) ? add_files(defs, &d, false, filter, err)
 					 : add_word(defs, definition, &d, filter, err);
 	if (rc < 0 && filter)
-		hint_missing_arg(defs, definition, false, err);
+		expand_hint_missing_arg(defs, definition, false, err);
 	expand_free(&d);
 	return rc;
 }
@@ -343,7 +342,7 @@ int add_events(struct definitions *defs, const char *text, size_t len, const cha
 	}
 	rc = add_parts(defs, all, filter, err);
 	if (rc < 0 && filter)
-		hint_missing_arg(defs, text, true, err);
+		expand_hint_missing_arg(defs, text, true, err);
 	if (rc < 0)
 		probes_forget(defs, n);
 	return rc;

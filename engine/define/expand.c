@@ -15,7 +15,6 @@
 #include "engine/code/loop_head.h"
 #include "engine/define/check.h"
 #include "engine/define/files.h"
-#include "engine/define/hint.h"
 #include "engine/define/tell.h"
 #include "engine/elf/segments.h"
 #include "engine/sink/buf.h"
@@ -143,7 +142,7 @@ static int places_of_symbols(struct expansion *x)
 		rc = ubp_fail(x->err, ENOENT, "no function of %s%s is called '%s'", x->path,
 			      n ? " that debug information knows" : "", x->d->name);
 	if (rc == -ENOENT && n == 0)
-		hint_overloads(x->file->object, x->d->name, x->err);
+		expand_hint_overloads(x->file->object, x->d->name, x->err);
 	if (rc == 0 && n > 1 && x->d->offset)
 		rc = ubp_fail(x->err, EINVAL,
 			      "'%s' is %zu functions of %s: an offset is added to one only",
@@ -211,7 +210,7 @@ static void hint_at_entry_place(struct expansion *x, const struct expand_arg *ar
 	if (find_places(x) == 0 && x->places.n && x->places.v[0].is_entry &&
 	    dwarf_value(x->dwarf, &x->places.v[0], arg->expr.s, arg->expr.len,
 			arg->type.s ? type : NULL, &value, &at, x->err) == 0)
-		hint_entry_value(arg, &value, &said);
+		expand_hint_entry_value(arg, &value, &said);
 	*x->err = said;
 }
 
@@ -470,7 +469,7 @@ int expand_add(struct definitions *defs, const struct expand_definition *d, cons
 	int rc = open_file(&x, &path) ? expand(&x, filter) : -err->code;
 
 	if (rc < 0 && x.file)
-		hint_foreign_args(d, x.dwarf, err);
+		expand_hint_foreign_args(d, x.dwarf, err);
 	end_expansion(&x, path);
 	return rc;
 }

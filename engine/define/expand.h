@@ -15,6 +15,7 @@
 #include "engine/spec/words.h"
 
 struct definitions;
+struct object;
 struct ubp_err;
 
 enum expand_kind {
@@ -108,5 +109,28 @@ int expand_args_at(struct dwarf *dwarf, const struct expand_definition *d,
 		   const struct dwarf_place *place, struct expand_args *ret_args,
 		   struct expand_left_out *left_out, struct ubp_err *err);
 void expand_args_free(struct expand_args *args);
+
+/* --- what a person may have meant (expand_hint.c) -------------------------------- */
+
+/*
+ * @d is refused, as @err says: is one of its arguments written as another tool has it (arg0, retval, str(arg1), NAME=99)? @has_dwarf: the caret shows
+ * which one; else each that would be a variable is at fault.
+ */
+void expand_hint_foreign_args(const struct expand_definition *d, bool has_dwarf,
+			      struct ubp_err *err);
+
+/* Variable @arg of a return probe has @value where the function is entered. */
+void expand_hint_entry_value(const struct expand_arg *arg, const struct dwarf_value *value,
+			     struct ubp_err *err);
+
+/* No function is called @name: those of that name with other parameters. */
+void expand_hint_overloads(struct object *object, const char *name, struct ubp_err *err);
+
+/*
+ * A filter of @definition is refused, as @err says: what is no field of it may be one if the definition had one argument more. @is_line: as of
+ * expand_parse().
+ */
+void expand_hint_missing_arg(struct definitions *defs, const char *definition, bool is_line,
+			     struct ubp_err *err);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/define/hint.h"
+/* What a person may have meant whose definition by source is refused. */
 
 #include <errno.h>
 #include <stdio.h>
@@ -92,7 +92,8 @@ static bool hint_arg(const struct expand_definition *d, const struct expand_arg 
 	return arg->kind == EXPAND_VARIABLE && (hint_retval(d, arg, err) || hint_str(arg, err));
 }
 
-void hint_foreign_args(const struct expand_definition *d, bool has_dwarf, struct ubp_err *err)
+void expand_hint_foreign_args(const struct expand_definition *d, bool has_dwarf,
+			      struct ubp_err *err)
 {
 	for (size_t i = 0; i < d->n_args && !err->hint[0]; i++)
 		if (is_at_fault(d, &d->args[i], has_dwarf, err) &&
@@ -108,8 +109,8 @@ void hint_foreign_args(const struct expand_definition *d, bool has_dwarf, struct
 				: "without it arg1 is the first argument, arg2 the second");
 }
 
-void hint_entry_value(const struct expand_arg *arg, const struct dwarf_value *value,
-		      struct ubp_err *err)
+void expand_hint_entry_value(const struct expand_arg *arg, const struct dwarf_value *value,
+			     struct ubp_err *err)
 {
 	const struct spec_span expr = { value->expr, strlen(value->expr) };
 	const struct spec_span type = { value->type, strlen(value->type) };
@@ -158,8 +159,8 @@ static bool is_plain_arg(const struct expand_definition *d, const char *field)
 	return !is_return && spec_argument((struct spec_span){ field, strlen(field) });
 }
 
-void hint_missing_arg(struct definitions *defs, const char *definition, bool is_line,
-		      struct ubp_err *err)
+void expand_hint_missing_arg(struct definitions *defs, const char *definition, bool is_line,
+			     struct ubp_err *err)
 {
 	char field[SPEC_ARG_NAME_MAX + 1], arg[SPEC_ARG_NAME_MAX + 16], text[2 * TEXT_MAX];
 	struct expand_definition d;
@@ -181,7 +182,7 @@ void hint_missing_arg(struct definitions *defs, const char *definition, bool is_
 	expand_free(&d);
 }
 
-void hint_overloads(struct object *object, const char *name, struct ubp_err *err)
+void expand_hint_overloads(struct object *object, const char *name, struct ubp_err *err)
 {
 	char *base = strndup(name, strcspn(name, "(")), list[UBP_ERR_HINT_MAX] = "";
 	const struct object_wanted wanted = { .text = base, .is_name = true };
