@@ -35,11 +35,13 @@ const char *spec_find_comment(const char *line, size_t len, bool is_extended)
 	return NULL;
 }
 
-/* Behind the ')' of the '(' at @at, or @at if there is none. */
+/* Behind the ')' of the '(' at @at, or @at if there is none, or what is in it is a number, a reference counter. */
 static size_t skip_braces(const char *line, size_t len, size_t at)
 {
-	size_t depth = 0;
+	size_t depth = 0, inner = skip_spaces(line, len, at + 1);
 
+	if (inner < len && char_is_digit(line[inner]))
+		return at;
 	for (size_t i = at; i < len; i++) {
 		depth += line[i] == '(';
 		if (line[i] == ')' && --depth == 0)
