@@ -22,7 +22,7 @@ traces $LONG one two three
 traces nick three
 traces "$PID_one,nick" one three
 traces "nick,$PID_three,nick" three
-refused "^uprobe: error: no process is called '${LONG}s'\$" -p ${LONG}s p:libc:getenv
+refused "^uprobe: error: no process is called '${LONG}s'; did you mean '$LONG'[?]\$" -p ${LONG}s p:libc:getenv
 refused "^uprobe: error: no process is called 'nobody'\$" -p "$PID_one,nobody" p:libc:getenv
 refused "no process is called 'kthreadd'" -p kthreadd p:libc:getenv
 
