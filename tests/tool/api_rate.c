@@ -70,6 +70,7 @@ int main(int argc, char **argv)
 	opt.pids = &seen.pid;
 	opt.n_pids = 1;
 	opt.lossless = true;
+	opt.mode = getenv("RATE_TRAPS") ? UBP_MODE_TRAP : UBP_MODE_AUTO; /* breakpoints */
 	snprintf(text, sizeof(text), "p:%s:%s a=%%di:s64", argv[2], argv[3]);
 	if (ubp_session_new(&opt, &session, &err) < 0 ||
 	    ubp_add(session, text, NULL, &err) < 0 || ubp_start(session, &err) < 0)
