@@ -19,6 +19,7 @@
 
 #include <cmocka.h>
 
+#include "engine/event/clock.h"
 #include "engine/ubp.h"
 #include "engine/ubp_handler.h"
 #include "engine/ubp_live.h"
@@ -35,14 +36,6 @@ uint64_t budget_handled(uint64_t n)
 {
 	__asm__ volatile("" : "+r"(n));
 	return n + 1;
-}
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
 }
 
 static _Noreturn void be_program(int end)
@@ -84,10 +77,11 @@ static enum ubp_taken_out watch(struct ubp_session *s, uint64_t ns)
 {
 	struct pollfd p = { .fd = ubp_fd(s), .events = POLLIN };
 	struct ubp_probe_stats stats = { 0 };
-	uint64_t until = now_ns() + ns;
+	uint64_t until = event_clock_now(CLOCK_KIND_MONO) + ns;
 	struct ubp_err err;
 
-	while (stats.taken_out == UBP_TAKEN_OUT_NOT && now_ns() < until) {
+	while (stats.taken_out == UBP_TAKEN_OUT_NOT &&
+	       event_clock_now(CLOCK_KIND_MONO) < until) {
 		(void)poll(&p, 1, 100);
 		if (ubp_dispatch(s, no_event, NULL, &err) < 0)
 			fail_msg("%s", err.text);
