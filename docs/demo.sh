@@ -122,11 +122,11 @@ echo go | timeout "$limit" "$UPROBE" -e "p:greet $hello:greet name=+0(%di):strin
 	-e "r:length $hello:greet len=\$retval:s32" --json -- "$hello" you world \
 	> "$tmp/out" 2> "$tmp/err"
 status=$?
-cat "$tmp/out"
+cat "$tmp/err" "$tmp/out" # the program's own output is on standard error, where JSON is to be read by others
 [ $status = 0 ] || fail "uprobe ended with $status"
 grep -Eq '"name": ?"world", ?"times": ?2' "$tmp/out" || fail "greet(\"world\", 2) was not seen"
 [ "$(grep -Ec '"event": ?"length"' "$tmp/out")" = 2 ] || fail "two returns were not seen"
-grep -qx 8 "$tmp/out" || fail "the program's own output is not right"
+grep -qx 8 "$tmp/err" || fail "the program's own output is not right"
 
 # named PATTERN... -- ARG...: run a command whole, show it; every PATTERN is in what it prints.
 named() {
