@@ -341,8 +341,8 @@ static void changes_of_threads(enum ubp_mode mode)
 	/* Probes that leave have their files, as many as there are on a quick machine. */
 	assert_true(after.host < before.host + 65536);
 	assert_true(after.target < before.target + 2048);
-	/* Old detours' blocks serve new ones. */
-	assert_true(after.maps < before.maps + 12);
+	/* Old detours' blocks serve new ones, so this does not grow with time (by 1 in 180 s); as many leave at a time on a quick machine as have not left yet. */
+	assert_true(after.maps < before.maps + 24);
 	ubp_session_free(run.session);
 	assert_int_equal(waitpid(pid, NULL, WNOHANG), 0);
 	kill(pid, SIGKILL);
