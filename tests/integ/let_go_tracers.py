@@ -43,7 +43,8 @@ def build(name):
 class Debugged(Target):
     def __init__(self, path):
         self.path = path
-        resource.setrlimit(resource.RLIMIT_CORE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        # sudo may have set the limit to 0, which not every root may raise.
+        resource.setrlimit(resource.RLIMIT_CORE, (resource.getrlimit(resource.RLIMIT_CORE)[1],) * 2)
         self.p = subprocess.Popen([path], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
         self.expect("ready")
         self.trace = Trace(self, f"p:{path}:called a=%di:s64 mark=%si:s64", "mark == 1", "-o", "events.txt")
@@ -227,7 +228,7 @@ def cores():
         pattern = f.read().strip()
     found = [name for name in (pattern, f"{pattern}.{target.p.pid}") if os.path.exists(name)]
     if not found:
-        print(f"without a core dump: they go to '{pattern}'")
+        print(f"without a core dump: they go to '{pattern}', or may not be made")
         return
     says(core_of(target.path, found[0]), r"SIGSEGV|signal 11|#0 .*crashes", r"#0 .*crashes \(at=0x0\)", r"#1 .*\bmain \(", r"\bticking \(")
 
