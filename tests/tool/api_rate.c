@@ -84,6 +84,7 @@ int main(int argc, char **argv)
 		(void)poll(&p, 1, 100);
 		rc = ubp_dispatch(session, on_event, &seen, &err);
 	}
+	ubp_stop(session);
 	if (rc >= 0)
 		rc = ubp_drain(session, on_event, &seen, &err);
 	if (rc < 0)
