@@ -40,6 +40,11 @@ int trace_options_set_event(void *into, const char *arg)
 	return trace_options_add_definition(into, DEFINITION_EVENTS, arg);
 }
 
+bool trace_options_prints_data(const struct trace_options *o)
+{
+	return o->form.is_data && !o->to.output && !o->to.otlp;
+}
+
 int trace_options_set_form(void *into, const char *name)
 {
 	struct trace_options *o = into;

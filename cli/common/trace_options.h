@@ -154,6 +154,8 @@ int trace_options_set_list(void *into, const char *arg);
 int trace_options_set_event(void *into, const char *arg);
 /* As .choose. */
 int trace_options_set_form(void *into, const char *name);
+/* Are events printed on standard output, in a form for other programs? */
+bool trace_options_prints_data(const struct trace_options *o);
 
 /*
  * Parse by @syntax, to which the common rows are added; they write into a struct that begins

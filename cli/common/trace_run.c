@@ -521,9 +521,7 @@ static int run_session(struct run *run)
 	until.fd = run->signal_fd;
 	busy_begin("planting");
 	/* The command comes into being. */
-	lent = run->opt->command && run->opt->form.is_data && !run->opt->to.output
-		       ? output_lend()
-		       : -1;
+	lent = run->opt->command && trace_options_prints_data(run->opt) ? output_lend() : -1;
 	rc = run->signal_fd < 0 ? -1 : ubp_start_until(run->session, &until, &err);
 	output_take_back(lent);
 	busy_end();
