@@ -71,7 +71,10 @@ class Boxed(Target):
         """Who is there by now: ids and names of threads, by what they know themselves by."""
         pid = pid or self.pid
         for tid in os.listdir(f"/proc/{pid}/task"):
-            text = status_of(f"{pid}/task/{tid}")
+            try:
+                text = status_of(f"{pid}/task/{tid}")
+            except (FileNotFoundError, ProcessLookupError):
+                continue  # it has ended since
             own = int(re.search(r"NSpid:.*\t(\d+)\n", text).group(1))
             self.seen[(pid, own)] = int(tid)
 
