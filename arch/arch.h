@@ -172,7 +172,7 @@ struct arch_reg {
 	uint8_t n; /* in struct ubp_regs, into which those below are indexes */
 	uint8_t pc, sp, fp, retval;
 	bool returns_in_vector; /* a float, in vector register 0; else where none can be read */
-	uint8_t tp;   /* what a thread's own memory is found by */
+	uint8_t tp;             /* what a thread's own memory is found by */
 	uint8_t link; /* RETURN_IN_REGISTER: where a call leaves the return address; else .n */
 	/*
 	 * What a handler may change (engine/ubp_handler.h): a bit for each register; of .flags those in .flags_own, which any program changes

@@ -105,7 +105,7 @@ struct guard_return {
 #define UBP_JUMP_MAGIC 0x504d554a2d425500ULL
 #define UBP_JUMP_LEAF                                                                          \
 	0x4641454c2d425500ULL /* the same, with a copy of the function: struct guard_leaf */
-#define UBP_JUMP_FREE  0x454552462d425500ULL /* nobody is in this block, or can come there */
+#define UBP_JUMP_FREE 0x454552462d425500ULL /* nobody is in this block, or can come there */
 
 struct guard_jump {
 	uint64_t magic;

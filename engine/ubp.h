@@ -222,7 +222,8 @@ int ubp_dispatch(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struc
  * The same until nothing is left, however many calls that would be: behind ubp_stop() all that was recorded. While the session
  * runs, events that are recorded faster than @fn takes them keep it from ending.
  */
-int64_t ubp_drain(struct ubp_session *session, ubp_event_fn *fn, void *ctx, struct ubp_err *err);
+int64_t ubp_drain(struct ubp_session *session, ubp_event_fn *fn, void *ctx,
+		  struct ubp_err *err);
 
 /* Nothing more can come: the command, or all of .pids, have ended. */
 bool ubp_is_done(const struct ubp_session *session);

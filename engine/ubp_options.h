@@ -132,7 +132,7 @@ struct ubp_options {
 	const char *sample;
 	enum ubp_mode mode;
 	enum ubp_follow follow;
-	const char *clock;  /* "mono" (default, NULL), "mono_raw", "boot", "real" */
+	const char *clock; /* "mono" (default, NULL), "mono_raw", "boot", "real" */
 	struct ubp_room room;
 	/* A warning for the user, e.g. a process that had to be skipped. One line,
 	 * no newline, escaped as .text of an error is. May be NULL. Called on the caller's thread. */

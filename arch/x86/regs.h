@@ -45,7 +45,7 @@ enum user_reg {
 #define X86_FLAG_TF 0x100
 /* Carry, parity, auxiliary carry, zero, sign, direction, overflow. */
 #define X86_FLAGS_OWN 0xcd5
-#define X86_FLAG_DF 0x400
+#define X86_FLAG_DF   0x400
 
 /* arch_reg.by_name: the place in struct ubp_regs of a register that fetch args of the kernel's have, or -1. */
 int x86_reg_by_name(const char *name, size_t len);

@@ -10,8 +10,8 @@
 
 #include "cli/bench/report.h"
 #include "cli/common/message.h"
-#include "engine/ubp.h"
 #include "engine/base/escape.h"
+#include "engine/ubp.h"
 #include "engine/ubp_files.h"
 
 #define N_WHY (sizeof((struct ubp_coverage_counts){ 0 }.why) / sizeof(uint64_t))

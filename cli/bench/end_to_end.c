@@ -20,8 +20,8 @@
 #include "cli/bench/report.h"
 #include "cli/bench/work.h"
 #include "cli/common/message.h"
-#include "engine/ubp.h"
 #include "engine/base/err.h"
+#include "engine/ubp.h"
 
 struct end_to_end {
 	const struct bench_options *opt;

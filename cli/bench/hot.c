@@ -14,10 +14,10 @@
 #include "cli/bench/report.h"
 #include "cli/bench/session.h"
 #include "cli/common/message.h"
-#include "engine/ubp.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
 #include "engine/base/vec.h"
+#include "engine/ubp.h"
 #include "engine/ubp_stats.h"
 
 #define QUEUE_BYTES (64UL * 1024 * 1024)

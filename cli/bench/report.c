@@ -9,9 +9,9 @@
 #include <string.h>
 
 #include "cli/common/message.h"
-#include "engine/ubp.h"
 #include "engine/base/err.h"
 #include "engine/base/escape.h"
+#include "engine/ubp.h"
 
 /* --- the table ---------------------------------------------------------------------- */
 

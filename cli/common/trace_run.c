@@ -48,7 +48,7 @@
 #define COLLECTOR_NS (30 * 1000000000ULL) /* at the end a collector is waited for no longer */
 #define FLUSH_NS                                                                               \
 	(100 * 1000000ULL) /* behind the last event what waits for the next is written */
-#define HOLD_BYTES   (64 * 1024 * 1024)   /* -d: text kept in memory */
+#define HOLD_BYTES (64 * 1024 * 1024) /* -d: text kept in memory */
 
 struct run {
 	const struct trace_options *opt;

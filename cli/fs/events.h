@@ -34,7 +34,7 @@ struct event {
 	unsigned id; /* for users, of those that are there */
 	char *format;
 	size_t n_probes;
-	bool is_made; /* a synthetic one: triggers make it, it has no probes */
+	bool is_made;  /* a synthetic one: triggers make it, it has no probes */
 	char *made_of; /* its fields, as they are listed */
 };
 
@@ -68,7 +68,7 @@ struct events_by {
 	/* It is about to go; with .lock. */
 	void (*gone)(void *ctx, const struct event *event);
 	void *ctx;
-	bool has_deleted; /* set: something was deleted, or sought for that */
+	bool has_deleted;         /* set: something was deleted, or sought for that */
 	const struct event *busy; /* set: why it is -EBUSY */
 };
 

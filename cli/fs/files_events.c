@@ -318,8 +318,8 @@ static int check_filter(struct state *state, struct instance *instance,
 	fs_triggers_name(event, name);
 	rc = fs_triggers_begin(&state->triggers, instance, err);
 	return rc < 0 ? rc
-		      : ubp_trigger_filter(fs_triggers_session(&state->triggers, instance), name,
-					   filter, err);
+		      : ubp_trigger_filter(fs_triggers_session(&state->triggers, instance),
+					   name, filter, err);
 }
 
 /*

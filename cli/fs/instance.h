@@ -50,11 +50,11 @@ struct instance {
 	bool has_snapshot;
 	bool has_lost_event; /* one is gone that was enabled here */
 	struct fs_triggers *triggers;
-	unsigned in;   /* the number of the session in which it has triggers; 0: none */
+	unsigned in; /* the number of the session in which it has triggers; 0: none */
 	unsigned
 		n_open; /* files that keep it from being removed; counted up with the state's lock, down by anybody */
-	bool goes;     /* it is being removed: none is opened */
-	bool is_held;  /* some event is */
+	bool goes;    /* it is being removed: none is opened */
+	bool is_held; /* some event is */
 	bool is_on;
 	unsigned clock; /* of fs_clocks */
 	bool options[OPTIONS];

@@ -109,8 +109,9 @@ static void keep_name(struct state *state, pid_t tid, const char *name)
 static struct instance *instance_of(const struct state *state, const struct wanted *wanted,
 				    const struct ubp_event *event)
 {
-	return state_instance(state, wanted ? wanted->instance
-					    : fs_triggers_instance(ubp_trigger_event_trace(event)));
+	return state_instance(state,
+			      wanted ? wanted->instance
+				     : fs_triggers_instance(ubp_trigger_event_trace(event)));
 }
 
 static bool is_mute(const struct state *state, struct instance *instance,

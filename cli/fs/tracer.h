@@ -29,9 +29,9 @@ struct wanted {
 		told; /* of its hits; more than it has, where others of its probe have seen more */
 	struct wanted *also; /* the next one of the same probe; NULL: there is no more */
 	bool is_also;        /* it is not the first of them */
-	bool goes;     /* it is wanted no more */
-	bool is_off;   /* it is switched off */
-	bool is_placed; /* triggers know where it belongs */
+	bool goes;           /* it is wanted no more */
+	bool is_off;         /* it is switched off */
+	bool is_placed;      /* triggers know where it belongs */
 };
 
 struct wanted_list {

@@ -401,12 +401,11 @@ bool fs_triggers_name_it(const struct fs_triggers *triggers, const struct event 
 	return is_named;
 }
 
-bool fs_triggers_has_snapshots(const struct fs_triggers *triggers,
-			       struct instance *instance)
+bool fs_triggers_has_snapshots(const struct fs_triggers *triggers, struct instance *instance)
 {
 	for (size_t i = 0; i < triggers->events->n_events; i++) {
-		const char *list = ask_engine(triggers, instance,
-					      triggers->events->events[i], ubp_trigger_list);
+		const char *list = ask_engine(triggers, instance, triggers->events->events[i],
+					      ubp_trigger_list);
 
 		if (list && strstr(list, ").snapshot("))
 			return true;

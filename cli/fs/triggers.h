@@ -63,8 +63,7 @@ bool fs_triggers_any(const struct fs_triggers *triggers);
 /* Is there one that is to enable or disable the event, or its histograms? */
 bool fs_triggers_name_it(const struct fs_triggers *triggers, const struct event *event);
 /* Does a histogram choose when a snapshot is taken? */
-bool fs_triggers_has_snapshots(const struct fs_triggers *triggers,
-			       struct instance *instance);
+bool fs_triggers_has_snapshots(const struct fs_triggers *triggers, struct instance *instance);
 /* Are there synthetic events? */
 bool fs_triggers_has_made(const struct fs_triggers *triggers);
 

@@ -138,7 +138,8 @@ static enum heard read_more(struct client *client)
 
 		if (client->n_request == client->cap) {
 			size_t cap = client->cap ? 2 * client->cap : 4096;
-			char *more = cap <= OBEY_BYTES_MAX ? realloc(client->request, cap) : NULL;
+			char *more =
+				cap <= OBEY_BYTES_MAX ? realloc(client->request, cap) : NULL;
 
 			if (!more)
 				return HEARD_TOO_MUCH;

@@ -31,7 +31,8 @@ struct ring_quick {
 /* How far in the table. The place of 0, which a thread without a thread pointer comes to, is nobody's. */
 static inline uint32_t ring_quick_place(uint64_t thread_pointer)
 {
-	return (uint32_t)(thread_pointer * RING_QUICK_MUL >> RING_QUICK_SHIFT) & RING_QUICK_MASK;
+	return (uint32_t)(thread_pointer * RING_QUICK_MUL >> RING_QUICK_SHIFT) &
+	       RING_QUICK_MASK;
 }
 
 #endif

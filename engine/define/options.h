@@ -22,9 +22,9 @@ struct definitions_options {
 	/* Of this machine, and whether programs of another can be traced on it. */
 	const struct ubp_arch *arch;
 	bool (*traces)(const struct ubp_arch *arch);
-	bool strict; /* the kernel's grammar only */
+	bool strict;       /* the kernel's grammar only */
 	bool tells_faults; /* of numbers, too */
-	bool force;  /* override refusals where that can make sense */
+	bool force;        /* override refusals where that can make sense */
 	/* Only looked at: also files of machines that are not traced here. */
 	bool files_only;
 	/* No jump where a kernel's uprobe that comes later would break it. */

@@ -39,7 +39,7 @@ struct sum {
 	uint8_t up;   /* zeroes that it was shifted to the left by, behind that */
 	uint8_t back; /* bits that were right, with .low, when it had been shifted to the left and back; 0: it was not */
 	bool is_lost; /* something was done to it that cannot be written */
-	uint8_t n;                         /* reads of memory */
+	uint8_t n;    /* reads of memory */
 	int64_t addend[SUM_READS_MAX + 1]; /* [0] to the base, [i] to what the ith read gave */
 };
 
@@ -62,7 +62,7 @@ bool sum_divide(struct sum *s, int64_t by); /* as signed numbers */
 bool sum_rest(struct sum *s, uint64_t by);  /* of a division, as unsigned ones */
 bool sum_and(struct sum *s, uint64_t mask);
 bool sum_is_below_zero(struct sum *s); /* 1 or 0 */
-bool sum_read(struct sum *s); /* the word at it */
+bool sum_read(struct sum *s);          /* the word at it */
 /* Only the low @bits stay right, as far as they are. */
 void sum_cut(struct sum *s, unsigned bits, enum sum_above above);
 

@@ -42,7 +42,7 @@ struct ring {
 	uint32_t slot; /* in the table of threads, or RING_NO_SLOT */
 	uint8_t *bytes;
 	uint64_t key;
-	bool is_quick; /* it has the struct ring_quick of its place */
+	bool is_quick;  /* it has the struct ring_quick of its place */
 	pid_t pid, tid; /* .tid 0: its thread has ended before it was known who that is */
 	/* The delivering thread's, unless FREE. */
 	uint64_t tail;       /* taken up to here */
@@ -60,8 +60,8 @@ struct ring {
 		uint64_t ns, end; /* of the last time that was looked at what it takes */
 		uint64_t used;    /* bytes that were written since memory was given back */
 	} trim;
-	bool is_gone;      /* at the last look */
-	bool is_ready;     /* .front is the record at .tail; the ring is in the heap */
+	bool is_gone;  /* at the last look */
+	bool is_ready; /* .front is the record at .tail; the ring is in the heap */
 	struct ring_front {
 		struct ring_record record; /* its head, .time at least that of the one before */
 		uint32_t n_stack;

@@ -48,8 +48,7 @@ size_t ring_region_len(const struct ring_set *set, size_t ring_bytes, uint64_t m
 
 size_t ring_region_part(const struct ring_set *set, size_t ring_bytes, size_t n_rings)
 {
-	uint64_t len =
-		RING_RINGS_AT + n_rings * ring_stride_in(set, ring_bytes, UINT64_MAX);
+	uint64_t len = RING_RINGS_AT + n_rings * ring_stride_in(set, ring_bytes, UINT64_MAX);
 
 	return (len + RING_CONTROL_LEN - 1) / RING_CONTROL_LEN * RING_CONTROL_LEN;
 }

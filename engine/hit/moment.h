@@ -35,8 +35,8 @@ struct moment {
 	uint64_t duration_ns;        /* of the call that returns, where that is known */
 	const struct entry_values
 		*entry; /* what the probe has kept of the call that returns; NULL: nothing */
-	struct hit_change *change;   /* NULL: handlers may change nothing */
-	bool has_vectors;            /* one of the probes has asked for them */
+	struct hit_change *change; /* NULL: handlers may change nothing */
+	bool has_vectors;          /* one of the probes has asked for them */
 	struct ubp_vectors vectors;
 };
 

@@ -126,8 +126,7 @@ static void who_begin(struct who *who, struct space *space)
 	struct ubp_err err;
 
 	*who = (struct who){ .space = space, .ps = space->plant };
-	who->known = t && maps_read(t->tid, &who->maps, &err) == 0 &&
-		     !sharers_hidden(space);
+	who->known = t && maps_read(t->tid, &who->maps, &err) == 0 && !sharers_hidden(space);
 	jump_forget_users(who->ps, who->known);
 }
 

@@ -146,7 +146,7 @@ static void note_done(const struct update *u)
 		/* Or one is just being made, for those that were there. */
 		if (jump_is_stale(a->site) || (a->probe && !a->is_new && is_change))
 			renew_due(u->plant, u->space->plant);
-		if (a->func_vaddr && a->probe->at_hit.leaf)
+		if (a->func_vaddr && a->probe && a->probe->at_hit.leaf)
 			renew_exit_came(u->plant, u->space->plant);
 	}
 	if (any)

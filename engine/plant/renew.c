@@ -391,7 +391,8 @@ static void renew_space(struct tracer *tracer, struct space *space, uint64_t now
 		(void)renew(tracer, space);
 	/* Where one change follows the other, old ones have to go meanwhile. */
 	if (!ps->jump->renew_due &&
-	    (!is_renewed || (ps->jump->sweep_due && now - ps->jump->swept_ns > SWEEP_MOST_NS))) {
+	    (!is_renewed ||
+	     (ps->jump->sweep_due && now - ps->jump->swept_ns > SWEEP_MOST_NS))) {
 		ps->jump->swept_ns = now;
 		sweep(tracer, space);
 	}

@@ -216,8 +216,8 @@ int rings_provide(struct plant *plant, const struct held *held, const struct map
 	rc = remote_begin(&remote, held, ps->stub, err);
 	if (rc < 0)
 		return rc;
-	region = (struct ring_region){ place + RING_CONTROL_LEN, len - RING_CONTROL_LEN,
-				       bytes };
+	region =
+		(struct ring_region){ place + RING_CONTROL_LEN, len - RING_CONTROL_LEN, bytes };
 	rc = make_rings(plant, &remote, &region, part, flags, &rings, err);
 	if (rc < 0) {
 		if (rings)

@@ -29,9 +29,9 @@
 /* Of what a limit leaves to the process: 1 / PART at a time. */
 #define PART 8
 /* Rings for threads that may come while nobody traces the process: twice as many each time that hits were missed since. */
-#define SPARE      64
+#define SPARE 64
 /* In a program of 32 bits rings are that small that there is room for so many. */
-#define RINGS_32 32
+#define RINGS_32   32
 #define SPARE_MOST (RING_CLAIMS / 2)
 
 /* Bytes that may be mapped into a process at a time: little of what RLIMIT_AS leaves to it. */

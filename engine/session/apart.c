@@ -93,7 +93,7 @@ static int dead(struct apart *a, struct ubp_err *err)
 
 void apart_break(struct apart *a)
 {
-	struct ubp_err not_told;
+	struct ubp_err not_told = { 0 };
 
 	(void)dead(a, &not_told);
 	(void)shutdown(a->line.socket, SHUT_RDWR);
@@ -142,7 +142,7 @@ int apart_begin(struct apart_request *r, const struct ubp_session *session, enum
 {
 	struct ubp_session *s = (struct ubp_session *)session;
 	struct apart *a = s->tracing.apart;
-	struct ubp_err not_told;
+	struct ubp_err not_told = { 0 };
 	int rc;
 
 	err = err ? err : &not_told;
@@ -221,7 +221,7 @@ int64_t apart_ask(struct apart_request *r, const struct ubp_until *until, struct
 	struct apart *a = r->s->tracing.apart;
 	struct apart_line *line = r->line;
 	bool is_over = false;
-	struct ubp_err not_told;
+	struct ubp_err not_told = { 0 };
 	int64_t n;
 	int rc;
 

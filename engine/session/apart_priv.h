@@ -81,16 +81,16 @@ struct apart {
 	unsigned char *events;
 	size_t events_at,
 		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
-	bool is_dead;                /* atomic */
+	bool is_dead; /* atomic */
 	pthread_mutex_t
 		probes_lock; /* of the next three, and .hits.handlers; held for moments */
 	unsigned n_own;      /* how often the host has named itself, or is about to */
-	struct apart_probe *probes;  /* by number */
+	struct apart_probe *probes; /* by number */
 	size_t n_probes, cap_probes;
 	struct session_maker **made; /* synthetic events, by number; the dispatching thread's */
 	size_t n_made, cap_made;
 	struct apart_counts counts;
-	uint64_t n_untold; /* atomic */
+	uint64_t n_untold;          /* atomic */
 	pthread_mutex_t texts_lock; /* of what follows; held for moments */
 	struct map texts;           /* that were returned, by what was asked for */
 	char **kept;                /* texts that last as long as the session */

@@ -326,7 +326,8 @@ static bool is_any_out(const struct budget_place *places, size_t n)
 
 static void look(struct ubp_session *s, uint64_t now_ns)
 {
-	const struct budget_limits limits = { s->opt.limits.max_rate, s->opt.limits.max_overhead };
+	const struct budget_limits limits = { s->opt.limits.max_rate,
+					      s->opt.limits.max_overhead };
 	const struct probe_list *list = probe_list(&s->plant);
 	struct session_budget *b = &s->budget;
 	struct look look;

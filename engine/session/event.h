@@ -31,15 +31,15 @@ struct ubp_event {
 	struct event_texts *texts;
 	const struct event_record *record;
 	const struct spec_probe
-		*spec;    /* the definition that was hit, or what stands for it; NULL: a gap */
-	int probe;        /* ubp_event_probe(); -1: a gap */
-	void *cookie;     /* ubp_event_cookie() */
+		*spec; /* the definition that was hit, or what stands for it; NULL: a gap */
+	int probe;     /* ubp_event_probe(); -1: a gap */
+	void *cookie;  /* ubp_event_cookie() */
 	struct session_maker *made_by; /* what .spec is of; NULL: it lasts anyway */
-	bool is_made;     /* a trigger made it */
-	bool is_stack;    /* ubp_trigger_event_is_stack() */
-	const char *trace; /* of one that was made: ubp_trigger_event_trace() */
-	uint64_t weight;  /* ubp_event_weight() */
-	const char *host; /* ubp_event_host() */
+	bool is_made;                  /* a trigger made it */
+	bool is_stack;                 /* ubp_trigger_event_is_stack() */
+	const char *trace;             /* of one that was made: ubp_trigger_event_trace() */
+	uint64_t weight;               /* ubp_event_weight() */
+	const char *host;              /* ubp_event_host() */
 };
 
 /* Of a hit, or a gap. */

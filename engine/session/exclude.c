@@ -118,7 +118,8 @@ static int exclude_readers(struct map *excluded)
 		char path[48];
 		int rc;
 
-		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)(host ? host : getpid()), fd);
+		snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)(host ? host : getpid()),
+			 fd);
 		if (stat(path, &st) < 0)
 			continue;
 		if (S_ISFIFO(st.st_mode))

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later */
 /* Copyright the ubp authors */
 
-#include "engine/session/apart.h"
 #include "engine/session/handler.h"
+#include "engine/session/apart.h"
 
 #include <errno.h>
 #include <string.h>

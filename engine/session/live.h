@@ -39,8 +39,8 @@ struct live_new {
 	bool is_checked; /* it must not collide with what is there: an event has probes of one kind with the same args */
 	bool is_off; /* switched off */
 	void *cookie;
-	ubp_handler_fn *handler;   /* or NULL */
-	struct uprobe_handler its; /* what they are to know of it */
+	ubp_handler_fn *handler;          /* or NULL */
+	struct uprobe_handler its;        /* what they are to know of it */
 	const struct live_folder *folder; /* or NULL */
 };
 

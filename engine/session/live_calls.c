@@ -400,5 +400,6 @@ void *ubp_probe_cookie(const struct ubp_session *session, size_t number)
 
 uint64_t ubp_untold(const struct ubp_session *s)
 {
-	return s->tracing.apart ? apart_untold(s) : __atomic_load_n(&s->out.n_untold, __ATOMIC_RELAXED);
+	return s->tracing.apart ? apart_untold(s)
+				: __atomic_load_n(&s->out.n_untold, __ATOMIC_RELAXED);
 }

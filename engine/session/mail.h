@@ -21,8 +21,8 @@ enum session_mail {
 	MAIL_CHANGE, /* the caller: .object is a struct plant_change; the answer's .value: when it was done, session's clock */
 	MAIL_ADD_PID,    /* the caller: .value is a process to be traced, too; answered */
 	MAIL_REMOVE_PID, /* ... to be let go of */
-	MAIL_NUDGE,  /* the caller: see to what was put off */
-	MAIL_LOADS,  /* the finder: .value is a thread that is held while it opens one */
+	MAIL_NUDGE,      /* the caller: see to what was put off */
+	MAIL_LOADS,      /* the finder: .value is a thread that is held while it opens one */
 };
 
 /* The finder's. */

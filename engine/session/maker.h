@@ -12,7 +12,7 @@ struct spec_probe;
 struct session_maker {
 	struct definitions *defs;
 	struct spec_probe *mirror; /* what an engine that is apart has told of one, or NULL */
-	unsigned refs; /* atomic */
+	unsigned refs;             /* atomic */
 };
 
 /* One reference. NULL: memory is short. */

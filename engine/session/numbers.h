@@ -52,9 +52,9 @@ struct session_number {
 	unsigned id;     /* number of the first whose place it has */
 	unsigned older;  /* whose place it has, if that is not gone, else itself */
 	/* Of the first alone: */
-	unsigned latest;  /* who has the place now */
-	unsigned n_there; /* of those that had it, itself included, that are not gone */
-	void *cookie;     /* atomic */
+	unsigned latest;         /* who has the place now */
+	unsigned n_there;        /* of those that had it, itself included, that are not gone */
+	void *cookie;            /* atomic */
 	ubp_handler_fn *handler; /* NULL: it has none; the tracing thread's from the start on */
 	struct uprobe_stats *gone; /* what was counted by those that are gone; NULL: none is */
 };

@@ -249,9 +249,9 @@ void ubp_recording_damage(const struct ubp_recording *r,
 	uint64_t n_files, n_twice;
 
 	recording_merge_damage(r->merge, &damage, &n_files, &n_twice);
-	*ret_damage = (struct ubp_recording_damage){ damage.bytes, damage.blocks,
-						     damage.records, n_files, n_twice,
-						     damage.copies };
+	*ret_damage =
+		(struct ubp_recording_damage){ damage.bytes, damage.blocks, damage.records,
+					       n_files,      n_twice,       damage.copies };
 }
 
 const char *ubp_event_host(const struct ubp_event *e)

@@ -84,7 +84,8 @@ static int begin_planting(struct ubp_session *s)
 		.once = s->opt.once,
 		.eager = s->opt.mode == UBP_MODE_JUMP,
 		.beside_kernel = s->opt.beside_kernel,
-		.count_dropped = s->opt.count_dropped || s->opt.limits.max_rate || s->opt.limits.max_overhead,
+		.count_dropped = s->opt.count_dropped || s->opt.limits.max_rate ||
+				 s->opt.limits.max_overhead,
 		.stay = letting_go_why_none(s) != NULL,
 		.follows = session_follows_children(s),
 		.unwinds = stacks_unwinds(s),

@@ -145,12 +145,14 @@ static const char *ask(const struct ubp_session *session, size_t i,
 
 const char *ubp_probe_listing(struct ubp_session *s, size_t i)
 {
-	return s->tracing.apart ? apart_text(s, APART_LISTING, i) : ask(s, i, definitions_listing);
+	return s->tracing.apart ? apart_text(s, APART_LISTING, i)
+				: ask(s, i, definitions_listing);
 }
 
 const char *ubp_probe_format(struct ubp_session *s, size_t i)
 {
-	return s->tracing.apart ? apart_text(s, APART_FORMAT, i) : ask(s, i, definitions_format);
+	return s->tracing.apart ? apart_text(s, APART_FORMAT, i)
+				: ask(s, i, definitions_format);
 }
 
 const char *ubp_probe_explain(struct ubp_session *s, size_t i)
@@ -248,7 +250,8 @@ static const char *is_return(struct definitions *defs, size_t at)
 
 bool ubp_probe_is_return(const struct ubp_session *s, size_t i)
 {
-	return s->tracing.apart ? apart_number(s, APART_IS_RETURN, i) : ask(s, i, is_return) != NULL;
+	return s->tracing.apart ? apart_number(s, APART_IS_RETURN, i)
+				: ask(s, i, is_return) != NULL;
 }
 
 int ubp_probe_arg_index(const struct ubp_session *session, size_t i, const char *name)

@@ -59,7 +59,8 @@ struct session_command {
 
 /* The tracing thread: how it is started. */
 struct session_tracing {
-	struct apart *apart; /* the engine, which is another process: apart.h. NULL: it is here */
+	struct apart
+		*apart; /* the engine, which is another process: apart.h. NULL: it is here */
 	struct served_hits *
 		hits; /* atomic; this is the engine of a host that has the handlers: serve_hits.h. NULL: they are here */
 	pthread_t id;
@@ -162,16 +163,19 @@ struct session_budget {
 
 /* Who is in which call: calls.h. */
 struct session_calls {
-	pthread_mutex_t change;  /* held by who makes a change, until it is on its way */
-	pthread_mutex_t consume; /* held by who takes records: in ubp_dispatch(), or while he waits for an answer */
-	pthread_t dispatcher;    /* .is_dispatching: who is in ubp_dispatch() */
-	bool is_dispatching;     /* atomic */
+	pthread_mutex_t change; /* held by who makes a change, until it is on its way */
+	pthread_mutex_t
+		consume; /* held by who takes records: in ubp_dispatch(), or while he waits for an answer */
+	pthread_t dispatcher; /* .is_dispatching: who is in ubp_dispatch() */
+	bool is_dispatching;  /* atomic */
 	pthread_mutex_t news_lock;
-	pthread_cond_t news;  /* an answer has come, or an event was handed out that somebody waits for */
-	unsigned n_waiting;   /* atomic: for that event */
-	pthread_t handler;    /* .handling: who is in a handler */
-	unsigned handling; /* atomic: the id of the probe whose handler runs, and 1; 0: none */
-	unsigned now;         /* atomic: the probe's id whose event is just handed out, and 1; 0: none */
+	pthread_cond_t
+		news; /* an answer has come, or an event was handed out that somebody waits for */
+	unsigned n_waiting; /* atomic: for that event */
+	pthread_t handler;  /* .handling: who is in a handler */
+	unsigned handling;  /* atomic: the id of the probe whose handler runs, and 1; 0: none */
+	unsigned
+		now; /* atomic: the probe's id whose event is just handed out, and 1; 0: none */
 };
 
 /* Records that were taken while a call had to wait, for the next ubp_dispatch(): put_off.h. */
@@ -204,11 +208,12 @@ struct session_out {
 	struct session_record *record;     /* record.c; NULL: nothing goes to a file */
 	struct sample_text *sample;        /* sample.c; NULL: all hits are told of */
 	struct session_triggers
-		*triggers; /* of the caller's thread; NULL: none was asked for */
+		*triggers;          /* of the caller's thread; NULL: none was asked for */
 	struct session_calls calls; /* who takes them */
 	struct session_put_off put_off;
 	struct session_processes processes;
-	uint64_t n_untold; /* hits of probes that were removed before they were handed out; atomic */
+	uint64_t
+		n_untold; /* hits of probes that were removed before they were handed out; atomic */
 };
 
 /* Names for stacks. */
@@ -230,14 +235,15 @@ struct session_asked {
 
 /* Probes by number: numbers.h. */
 struct session_numbers {
-	pthread_mutex_t lock; /* of all that is told of them, held for moments; .n is read without */
+	pthread_mutex_t
+		lock; /* of all that is told of them, held for moments; .n is read without */
 	struct number_chunk **chunks;
-	size_t n;                         /* numbers that were given; atomic */
-	size_t n_there;                   /* of these, that are not gone */
-	unsigned *leaving;                /* retired, and not gone */
-	size_t n_leaving, cap_leaving;    /* the first is read without the lock */
-	size_t n_asked;                   /* changes whose answer was not looked at; the same */
-	uint64_t nudged_ns;               /* when the tracing thread was asked to try again; atomic */
+	size_t n;                      /* numbers that were given; atomic */
+	size_t n_there;                /* of these, that are not gone */
+	unsigned *leaving;             /* retired, and not gone */
+	size_t n_leaving, cap_leaving; /* the first is read without the lock */
+	size_t n_asked;                /* changes whose answer was not looked at; the same */
+	uint64_t nudged_ns; /* when the tracing thread was asked to try again; atomic */
 	struct session_asked asked[MAILBOX_QUESTIONS];
 };
 
@@ -269,7 +275,7 @@ struct ubp_session {
 	const char *no_jumps; /* .out.rings is NULL for this reason */
 	struct session_change change;
 	struct session_numbers numbers;
-	struct definitions *defined;    /* what is to be probed */
+	struct definitions *defined; /* what is to be probed */
 	struct session_command command;
 	struct session_tracing tracing;
 	struct session_found found;

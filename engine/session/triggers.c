@@ -43,7 +43,7 @@ struct waiting {
 	const struct event_record *hit;   /* the record that it is a copy of */
 	uint16_t n_stack;                 /* as it was recorded */
 	bool is_kept, is_due;
-	bool is_mark; /* a snapshot: no event */
+	bool is_mark;  /* a snapshot: no event */
 	bool is_stack; /* its stack alone is wanted */
 	struct event_record record;
 };
@@ -352,7 +352,7 @@ struct session_triggers *triggers_new(struct ubp_session *s, const char *trace)
 /* "GROUP:EVENT", or "EVENT" of any group. */
 struct trigger_event *triggers_find(const struct session_triggers *triggers, const char *name)
 {
-	const char *colon = strchr(name, ':');
+	const char *colon = name ? strchr(name, ':') : NULL;
 	size_t len = colon ? (size_t)(colon - name) : 0;
 	char group[SPEC_NAME_MAX + 1];
 
@@ -361,7 +361,7 @@ struct trigger_event *triggers_find(const struct session_triggers *triggers, con
 		group[len] = '\0';
 		return trigger_set_find(triggers->set, group, colon + 1);
 	}
-	for (size_t i = 0; !colon && i < triggers->set->n_events; i++)
+	for (size_t i = 0; name && !colon && i < triggers->set->n_events; i++)
 		if (strcmp(triggers->set->events[i]->name, name) == 0)
 			return triggers->set->events[i];
 	return NULL;

@@ -47,13 +47,13 @@ struct session_triggers {
 	bool is_changed;        /* some of those are due, or go */
 	bool is_ended;          /* some are due, and nobody wanted them yet */
 	size_t n_bytes;
-	uint64_t after_ns;    /* what comes so long behind a snapshot is told, too ... */
-	uint64_t until_ns;    /* ... which is until then */
-	uint64_t hit_ns;      /* when the hit was whose triggers are carried out */
+	uint64_t after_ns; /* what comes so long behind a snapshot is told, too ... */
+	uint64_t until_ns; /* ... which is until then */
+	uint64_t hit_ns;   /* when the hit was whose triggers are carried out */
 	ubp_trigger_snapshot_fn *on_snapshot; /* NULL: what is told waits for a snapshot */
 	void *on_snapshot_ctx;
 	struct sink_buf text; /* what was given last */
-	size_t n_logged; /* of .set's log, before the text that was written last */
+	size_t n_logged;      /* of .set's log, before the text that was written last */
 	bool is_settled;
 	struct map
 		counted; /* events whose hits are counted, by address: the number of their table, + 1 */

@@ -126,7 +126,8 @@ static void set_about(struct ubp_session *s, struct event_texts *texts)
 
 struct sink_probes session_probes(struct ubp_session *session)
 {
-	return (struct sink_probes){ session->tracing.apart ? apart_next_probe : next_probe, session };
+	return (struct sink_probes){ session->tracing.apart ? apart_next_probe : next_probe,
+				     session };
 }
 
 int ubp_sink_new(struct ubp_session *session, const struct ubp_sink_options *options,

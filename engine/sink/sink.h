@@ -37,8 +37,8 @@ struct sink_options {
 	bool escape;      /* what is printed raw else: see sink_text_options */
 	enum sink_time time; /* text: when events were */
 	bool colour;         /* text: for a terminal */
-	bool header;      /* a line or more in front, where there are any */
-	unsigned n_cpus;  /* for that header */
+	bool header;         /* a line or more in front, where there are any */
+	unsigned n_cpus;     /* for that header */
 };
 
 /* One trace that is printed. A way that keeps more begins a structure of its own with it. */

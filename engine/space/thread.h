@@ -50,9 +50,10 @@ struct thread_probes {
 	struct map samples; /* plant/samples.c: by a probe's number; while it has no ring */
 	uint64_t good_mask; /* the signal mask at a hit behind which the guard was in place */
 	bool has_good_mask; /* .good_mask is known */
-	uint64_t blocked_faults; /* of SIGSEGV and SIGBUS, what it had blocked when that was looked at last ... */
+	uint64_t
+		blocked_faults; /* of SIGSEGV and SIGBUS, what it had blocked when that was looked at last ... */
 	bool has_blocked_faults; /* ... if ever (plant/ring_ranges.c) */
-	uint64_t open_mask; /* .trap_opened: the other signals that it had blocked */
+	uint64_t open_mask;      /* .trap_opened: the other signals that it had blocked */
 	bool is_outside; /* of all detours, at some time since that was asked (plant/outside.h) */
 	bool trap_opened;        /* it had SIGTRAP blocked, and we have unblocked it */
 	uint64_t thread_pointer; /* when it was looked at last; 0: never */

@@ -152,7 +152,7 @@ struct uprobe_at_hit {
 	struct leaf *leaf;
 	struct fetch_program
 		*entry; /* what its returns keep of it (fetch_run_entry()); NULL: nothing */
-	bool no_stack;              /* of its hits none is recorded, where others have one */
+	bool no_stack;  /* of its hits none is recorded, where others have one */
 	bool asks_name; /* program or filter ask for the thread's name: detour_stops() */
 };
 

@@ -84,9 +84,9 @@ struct spec_arg {
 	/* Extended, entry(EXPR): the source, and so many of the dereferences, are of the function's entry; the others of its return. */
 	bool at_entry;
 	uint8_t n_entry_derefs, entry_number; /* which of those that are kept */
-	int32_t deref[SPEC_DEREF_MAX]; /* innermost (first carried out) first */
+	int32_t deref[SPEC_DEREF_MAX];        /* innermost (first carried out) first */
 	struct spec_type type;
-	uint32_t at;                     /* offset of the value in the record's data, packed */
+	uint32_t at; /* offset of the value in the record's data, packed */
 	/* Offset of what tells whether its memory could be read, behind all values; 0: that is not told. A byte, 1: it could. Of an array: such bytes of
 	 * its first and its last element; 16 bits of the address of the first one, but for what the outermost dereference adds. */
 	uint32_t read_at;

@@ -12,12 +12,12 @@
 #include "engine/dwarf/dwarf.h"
 #include "engine/elf/segments.h"
 #include "engine/event/clock.h"
+#include "engine/files/build_id.h"
 #include "engine/files/file_root.h"
+#include "engine/files/mapped_code.h"
 #include "engine/os/maps.h"
 #include "engine/sink/value.h"
 #include "engine/stack/maps_set.h"
-#include "engine/files/build_id.h"
-#include "engine/files/mapped_code.h"
 #include "engine/stack/named_file.h"
 #include "engine/symbols/demangle.h"
 #include "engine/symbols/functions.h"
@@ -516,8 +516,7 @@ void symboliser_identify(struct symboliser *s, pid_t pid, const struct maps *map
 {
 	struct named_file *file = s->is_over ? NULL : named_file_of(&s->files, pid, maps, m);
 
-	if (!file ||
-	    object_foffset_to_vaddr(file->object, m->foffset, &code->elf_vaddr) < 0)
+	if (!file || object_foffset_to_vaddr(file->object, m->foffset, &code->elf_vaddr) < 0)
 		return;
 	code->is_known = true;
 	object_build_id(file->object, code->build_id);

@@ -74,8 +74,7 @@ void synth_happen(struct trigger_set *set, struct trigger_event *event,
 	struct trigger_set *at = set;
 
 	do {
-		struct trigger_event *here =
-			at == set ? event : synth_find(at, event->name);
+		struct trigger_event *here = at == set ? event : synth_find(at, event->name);
 
 		if (here && here->is_on)
 			happen_in(at, here, values, hit);
