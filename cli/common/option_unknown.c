@@ -66,19 +66,11 @@ static void find_near(const struct cli_syntax *syntax, const char *name, size_t 
 }
 
 /* "; did you mean '--json'?", of those that are nearest alike. */
-static void near_text(const struct nearest *near, char *text, size_t size)
+static void near_text(struct nearest *near, char *text, size_t size)
 {
-	size_t n = 0, at = 0;
-
-	text[0] = '\0';
-	while (n < near->n && near->best[n].score == near->best[0].score)
-		n++;
-	for (size_t i = 0; i < n && at < size; i++)
-		at += (size_t)snprintf(text + at, size - at, "%s'--%s'%s",
-				       i == 0      ? "; did you mean "
-				       : i + 1 < n ? ", "
-						   : " or ",
-				       near->best[i].name, i + 1 < n ? "" : "?");
+	while (near->n && near->best[near->n - 1].score != near->best[0].score)
+		near->n--;
+	nearest_text_of(near, "--", text, size);
 }
 
 int cli_option_refuse(const struct cli_syntax *syntax, const char *word, int letter)

@@ -53,8 +53,8 @@ struct instance {
 	unsigned in; /* the number of the session in which it has triggers; 0: none */
 	unsigned
 		n_open; /* files that keep it from being removed; counted up with the state's lock, down by anybody */
-	bool goes;    /* it is being removed: none is opened */
-	bool is_held; /* some event is */
+	bool goes;      /* it is being removed: none is opened */
+	bool is_held;   /* some event is */
 	bool is_on;
 	unsigned clock; /* of fs_clocks */
 	bool options[OPTIONS];

@@ -60,13 +60,13 @@ struct fetch_op {
 	uint8_t size; /* stores: element size in bytes 1 2 4 8 (strings: 4); FETCH_DEREF: 0, or the same */
 	uint8_t bit_width; /* stores: 0 = no bit-field; FETCH_STORE_STRING: enum fetch_length */
 	uint8_t bit_offset; /* bits the container is shifted right by; FETCH_STORE_STRING: enum fetch_length */
-	uint16_t reg;     /* FETCH_REG: index into struct ubp_regs; stores of
+	uint16_t reg;       /* FETCH_REG: index into struct ubp_regs; stores of
 			     * strings: number of the (first) string in the program */
-	uint16_t count;   /* stores: array elements, 0 = scalar */
-	uint16_t at;      /* stores: byte offset in the record's data */
-	uint16_t read_at; /* FETCH_STORE_STRING: enum fetch_length */
-	uint16_t index;   /* FETCH_SUM; FETCH_STORE_STRING: enum fetch_length */
-	uint8_t shift;    /* the same */
+	uint16_t count;     /* stores: array elements, 0 = scalar */
+	uint16_t at;        /* stores: byte offset in the record's data */
+	uint16_t read_at;   /* FETCH_STORE_STRING: enum fetch_length */
+	uint16_t index;     /* FETCH_SUM; FETCH_STORE_STRING: enum fetch_length */
+	uint8_t shift;      /* the same */
 	uint8_t bit_signed; /* stores: the bit-field's, or the length's, highest bit is its sign */
 	int64_t imm;
 };

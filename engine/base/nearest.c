@@ -123,7 +123,7 @@ void nearest_offer(struct nearest *nearest, const char *name)
 	nearest->best[at].score = score;
 }
 
-void nearest_text(const struct nearest *nearest, char *text, size_t len)
+void nearest_text_of(const struct nearest *nearest, const char *prefix, char *text, size_t len)
 {
 	size_t at = 0;
 
@@ -132,7 +132,8 @@ void nearest_text(const struct nearest *nearest, char *text, size_t len)
 		const char *joint = i == 0               ? "; did you mean "
 				    : i + 1 < nearest->n ? ", "
 							 : " or ";
-		int n = snprintf(text + at, len - at, "%s'%s'", joint, nearest->best[i].name);
+		int n = snprintf(text + at, len - at, "%s'%s%s'", joint, prefix,
+				 nearest->best[i].name);
 
 		if (n < 0 || (size_t)n >= len - at)
 			return;
@@ -140,4 +141,9 @@ void nearest_text(const struct nearest *nearest, char *text, size_t len)
 	}
 	if (nearest->n != 0)
 		snprintf(text + at, len - at, "?");
+}
+
+void nearest_text(const struct nearest *nearest, char *text, size_t len)
+{
+	nearest_text_of(nearest, "", text, len);
 }

@@ -37,5 +37,7 @@ void nearest_offer(struct nearest *nearest, const char *name);
 
 /* "; did you mean 'a', 'b' or 'c'?" into @text, or "" where nothing was near. */
 void nearest_text(const struct nearest *nearest, char *text, size_t len);
+/* The same, with @prefix in front of each name. */
+void nearest_text_of(const struct nearest *nearest, const char *prefix, char *text, size_t len);
 
 #endif

@@ -13,6 +13,7 @@
 #include "engine/files/target_files.h"
 #include "engine/spec/argument.h"
 #include "engine/spec/chars.h"
+#include "engine/spec/type.h"
 #include "engine/symbols/demangle.h"
 #include "engine/symbols/functions.h"
 #include "engine/symbols/match.h"
@@ -25,16 +26,10 @@ static int name_len(const struct expand_arg *arg)
 	return arg->name.s ? (int)arg->name.len + 1 : 0;
 }
 
-static bool is_text_type(struct spec_span type)
-{
-	return span_starts(type, "string") || span_starts(type, "ustring") ||
-	       span_starts(type, "hex[");
-}
-
 static bool hint_retval(const struct expand_definition *d, const struct expand_arg *arg,
 			struct ubp_err *err)
 {
-	bool is_text = is_text_type(arg->type);
+	bool is_text = spec_type_is_text(arg->type);
 
 	if (!span_is(arg->expr, "retval") && !span_is(arg->expr, "ret"))
 		return false;
@@ -117,7 +112,7 @@ void expand_hint_entry_value(const struct expand_arg *arg, const struct dwarf_va
 	const char *colon = value->type[0] ? ":" : "";
 	struct spec_span name = arg->name.s ? arg->name : making_last_name(arg->expr);
 
-	if (is_text_type(type) && span_starts(expr, "+0("))
+	if (spec_type_is_text(type) && span_starts(expr, "+0("))
 		ubp_err_hint(err, "%.*s=+0(entry(%.*s))%s%s is what it was at the entry",
 			     (int)name.len, name.s, (int)expr.len - 4, expr.s + 3, colon,
 			     value->type);

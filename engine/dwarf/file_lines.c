@@ -125,7 +125,8 @@ static int mark_files(struct file_search *s, struct dw_unit *unit, bool *ret_any
 		const char *file = dwarf_filesrc(s->files, i, NULL, NULL);
 
 		file = dw_path(s->d, &unit->die, file);
-		if (file)
+		/* For what is told if none is found. */
+		if (file && !s->n_matches)
 			nearest_offer(&s->near_files, last_name(file));
 		s->is_wanted[i] = file && tidy(file, path) && ends_with(path, s->wanted);
 		*ret_any |= s->is_wanted[i];

@@ -89,7 +89,7 @@ void plant_unhook_parts(struct space *space, pid_t tid)
 	size_t pos = 0;
 	void *value;
 
-	while (space->plant && map_next(&space->plant->sites, &pos, NULL, &value)) {
+	while (map_next(&space->plant->sites, &pos, NULL, &value)) {
 		struct site *site = value;
 
 		if (site->planted && site->is_patched && !site_is_at_once(space, site))

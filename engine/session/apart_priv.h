@@ -81,7 +81,7 @@ struct apart {
 	unsigned char *events;
 	size_t events_at,
 		events_len; /* the next that is to be handed out, and behind the last; the dispatching thread's */
-	bool is_dead; /* atomic */
+	bool is_dead;       /* atomic */
 	pthread_mutex_t
 		probes_lock; /* of the next three, and .hits.handlers; held for moments */
 	unsigned n_own;      /* how often the host has named itself, or is about to */

@@ -28,8 +28,8 @@ struct space_jumps {
 	struct map
 		led_to; /* places that a copy of a function leads out to, or once did (plant/led_out.c) */
 	bool is_returning; /* somebody is in the code that hijacked returns go by (plant/jump_who.c) */
-	unsigned n_written; /* written, ever */
-	bool due;           /* sites may be made jumps */
+	unsigned n_written;    /* written, ever */
+	bool due;              /* sites may be made jumps */
 	bool spares_are_short; /* blocks that were others' had no room for a detour: it is to have a new one */
 	unsigned hits_before; /* at breakpoints, until that is worth a stop */
 	/* plant/renew.c: */

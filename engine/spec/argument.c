@@ -13,6 +13,7 @@
 #include "engine/spec/hint.h"
 #include "engine/spec/parse.h"
 #include "engine/spec/spec.h"
+#include "engine/spec/type.h"
 
 #define ENTRY "entry("
 
@@ -101,9 +102,8 @@ static bool find(const struct ubp_arch *arch, unsigned n, char *text, size_t siz
 /* An argument is no text; it may point to one. */
 static bool is_pointed(const struct parts *parts)
 {
-	return !parts->head.len &&
-	       (span_starts(parts->tail, ":string") || span_starts(parts->tail, ":ustring") ||
-		span_starts(parts->tail, ":hex["));
+	return !parts->head.len && span_starts(parts->tail, ":") &&
+	       spec_type_is_text(span_from(parts->tail, parts->tail.s + 1));
 }
 
 /* HEAD EXPR TAIL, and what makes an address of it. */

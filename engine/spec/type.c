@@ -108,6 +108,12 @@ static const struct {
 #define N_TYPES    (sizeof(types) / sizeof(types[0]))
 #define N_EXTENDED 3
 
+bool spec_type_is_text(struct spec_span type)
+{
+	return span_starts(type, "string") || span_starts(type, "ustring") ||
+	       span_starts(type, "hex[");
+}
+
 const char *spec_type_name(size_t i)
 {
 	return i < N_TYPES ? types[i].name : NULL;

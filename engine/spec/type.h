@@ -28,6 +28,8 @@ int spec_body_cut(const struct spec_parse *p, struct spec_span text, size_t col,
 
 /* The types by name, from 0 on; NULL: there are no more. */
 const char *spec_type_name(size_t i);
+/* Does @type, as it is written, stand for what is at an address: string, ustring, hex[N]? */
+bool spec_type_is_text(struct spec_span type);
 
 /*
  * The type by its name, x64 for none. A bit-field gets its container alone.

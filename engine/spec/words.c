@@ -70,8 +70,10 @@ static size_t skip_word(const char *line, size_t len, size_t at, bool is_extende
 	while (at < len && !char_is_space(line[at])) {
 		bool may_quote = is_extended && line[at] == ':';
 
-		if (is_place && line[at] == '(' && skip_braces(line, len, at) > at) {
-			at = skip_const(line, len, skip_braces(line, len, at));
+		size_t behind = is_place && line[at] == '(' ? skip_braces(line, len, at) : at;
+
+		if (behind > at) {
+			at = skip_const(line, len, behind);
 			continue;
 		}
 		is_place |= may_quote;
