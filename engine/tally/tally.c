@@ -19,7 +19,13 @@
 
 struct entry {
 	uint64_t hits;
-	uint64_t words[]; /* values, with .has_first when it came first, then the key */
+	uint64_t words[]; /* values, with .has_first a struct first, then the key */
+};
+
+/* When it came first. A thread may count twice in a nanosecond of the clock: the processor's ticks tell which hit was before. */
+struct first {
+	uint64_t ns;
+	uint64_t ticks; /* 0: a record has none */
 };
 
 struct tally {
@@ -38,7 +44,8 @@ struct tally {
 
 /* What is about to be counted. */
 struct counted {
-	uint64_t hits, first;
+	uint64_t hits;
+	struct first first;
 	uint64_t values[TALLY_VALUES];
 	size_t n_words;
 	uint64_t key[KEY_MAX / 8];
@@ -123,7 +130,7 @@ static void add_text(struct counted *c, const void *text, size_t len)
 
 static size_t key_at(const struct tally *t)
 {
-	return t->plan.n_values + t->plan.has_first;
+	return t->plan.n_values + (t->plan.has_first ? sizeof(struct first) / 8 : 0);
 }
 
 static const uint64_t *key_of(const struct tally *t, const struct entry *e)
@@ -132,9 +139,14 @@ static const uint64_t *key_of(const struct tally *t, const struct entry *e)
 }
 
 /* NULL: it is not told. */
-static uint64_t *first_of(const struct tally *t, struct entry *e)
+static struct first *first_of(const struct tally *t, struct entry *e)
 {
-	return t->plan.has_first ? e->words + t->plan.n_values : NULL;
+	return t->plan.has_first ? (struct first *)(e->words + t->plan.n_values) : NULL;
+}
+
+static bool is_before(const struct first *a, const struct first *b)
+{
+	return a->ns != b->ns ? a->ns < b->ns : a->ticks < b->ticks;
 }
 
 static void put_index(struct tally *t, uint64_t hash, uint32_t number)
@@ -194,7 +206,7 @@ static struct entry *make(struct tally *t, const struct counted *c, uint64_t has
 		return NULL;
 	memset(e, 0, sizeof(*e) + 8 * t->plan.n_values);
 	if (first_of(t, e))
-		*first_of(t, e) = UINT64_MAX;
+		*first_of(t, e) = (struct first){ UINT64_MAX, UINT64_MAX };
 	memcpy(e->words + key_at(t), c->key, 8 * c->n_words);
 	t->entries[t->n++] = e;
 	put_index(t, hash, (uint32_t)t->n);
@@ -235,7 +247,7 @@ static void add(struct tally *t, const struct counted *c)
 	}
 	t->hits += c->hits;
 	e->hits += c->hits;
-	if (first_of(t, e) && c->first < *first_of(t, e))
+	if (first_of(t, e) && is_before(&c->first, first_of(t, e)))
 		*first_of(t, e) = c->first;
 	for (unsigned i = 0; i < t->plan.n_values; i++) {
 		if (t->plan.values[i].kind == TALLY_SUM)
@@ -329,7 +341,7 @@ void tally_record(struct tally *t, const struct tally_plan *its,
 		  const struct event_record *record)
 {
 	const struct whose whose = { record->pid, record->tid, record->comm };
-	struct counted c = { .hits = 1, .first = record->time };
+	struct counted c = { .hits = 1, .first = { .ns = record->time } };
 
 	for (unsigned i = 0; i < its->n_keys; i++) {
 		const struct tally_key *key = &its->keys[i];
@@ -369,7 +381,7 @@ void tally_count(struct tally *t, const struct tally_plan *its, const struct rin
 	for (unsigned i = 0; i < its->n_values; i++)
 		c.values[i] = *word++;
 	if (its->has_first)
-		c.first = ring_time_ns(count->time, *word);
+		c.first = (struct first){ ring_time_ns(count->time, *word), *word };
 	add(t, &c);
 }
 
@@ -417,8 +429,10 @@ void tally_row(const struct tally *t, size_t i, struct tally_row *row)
 	const uint64_t *word = key_of(t, e);
 
 	*row = (struct tally_row){ .hits = e->hits };
-	if (first_of(t, e))
-		row->first = *first_of(t, e);
+	if (first_of(t, e)) {
+		row->first = first_of(t, e)->ns;
+		row->first_ticks = first_of(t, e)->ticks;
+	}
 	for (unsigned k = 0; k < t->plan.n_values; k++)
 		row->values[k] = tally_turned_back(&t->plan.values[k], e->words[k]);
 	for (unsigned k = 0; k < t->plan.n_keys; k++) {

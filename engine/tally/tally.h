@@ -24,6 +24,8 @@ struct ring_count;
 struct tally_row {
 	uint64_t hits;
 	uint64_t first; /* with .has_first: ns of the session's clock */
+	uint64_t
+		first_ticks; /* and the processor's ticks, in one nanosecond; 0: it was a record */
 	uint64_t values[TALLY_VALUES];
 	struct tally_part {
 		uint64_t

@@ -238,7 +238,7 @@ static void add_all(struct hist_map *to, const struct hist_map *from)
 }
 
 struct place {
-	uint64_t first;
+	uint64_t first, first_ticks;
 	size_t i;
 };
 
@@ -248,6 +248,8 @@ static int by_age(const void *a, const void *b)
 
 	if (x->first != y->first)
 		return x->first < y->first ? -1 : 1;
+	if (x->first_ticks != y->first_ticks)
+		return x->first_ticks < y->first_ticks ? -1 : 1;
 	return (x->i > y->i) - (x->i < y->i);
 }
 
@@ -261,7 +263,7 @@ static int add_rows(struct hist *hist, const struct tally *counted)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++) {
 		tally_row(counted, i, &row);
-		places[i] = (struct place){ row.first, i };
+		places[i] = (struct place){ row.first, row.first_ticks, i };
 	}
 	qsort(places, n, sizeof(*places), by_age);
 	for (size_t i = 0; i < n; i++) {

@@ -13,6 +13,7 @@
 
 #include "engine/base/err.h"
 #include "engine/event/ring_tally.h"
+#include "engine/event/ring_time.h"
 #include "engine/tally/tally.h"
 #include "engine/tally/text.h"
 #include "tests/unit/probe_make.h"
@@ -193,6 +194,37 @@ static void adds_up(void **state)
 	tally_free(all);
 }
 
+/* Which entry came first is known where the clock has one nanosecond for both. */
+static void tells_which_was_first(void **state)
+{
+	static struct ring_time time = { .n = 1,
+					 .samples = { { 1000, 500 } },
+					 .ns_per_tick = 0.25 };
+	uint64_t words[64] = { 0 };
+	struct ring_count count = { .comm = "rat", .hits = 1, .words = words, .time = &time };
+	struct tally_row early, late;
+	struct tally_plan plan;
+	struct tally *tally;
+	struct ubp_err err;
+
+	(void)state;
+	assert_int_equal(bind("hist:keys=a", &plan, &err), 0);
+	plan.has_first = true;
+	tally = tally_new(&plan, 0);
+	assert_non_null(tally);
+	for (uint64_t i = 0; i < 2; i++) {
+		words[1] = i;
+		words[2] = 2002 - i;
+		tally_count(tally, &plan, &count);
+	}
+	tally_row(tally, 0, &late);
+	tally_row(tally, 1, &early);
+	assert_int_equal(early.first, 750);
+	assert_int_equal(late.first, 750);
+	assert_true(early.first_ticks < late.first_ticks);
+	tally_free(tally);
+}
+
 static void scales(void **state)
 {
 	const struct tally_key log2 = { .scale = TALLY_LOG2 };
@@ -214,7 +246,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(takes_texts),    cmocka_unit_test(refuses_texts),
 		cmocka_unit_test(counts_records), cmocka_unit_test(adds_up),
-		cmocka_unit_test(scales),
+		cmocka_unit_test(scales),         cmocka_unit_test(tells_which_was_first),
 	};
 
 	return cmocka_run_group_tests_name("tally", tests, NULL, NULL);
