@@ -7,7 +7,8 @@
 # ends with 0 = passed, 77 = skipped (its last line says why), else = failed.
 # Each line tells how many of all tests have ended, and after which time; a terminal shows what runs.
 # What a test prints is shown when it fails. It is then run once more, by itself, when all others have ended: one
-# that passes then is unsteady, which is told by name, and is no failure of the whole. Ends with "N passed, N failed".
+# that passes then is unsteady, which is told by name, and is no failure of the whole. The last lines of each that
+# failed are shown once more at the end. Ends with "N passed, N failed".
 # A script may ask for more time than others by "# test-seconds: N" near its top, and by "# test-mounts" that what it mounts is seen by
 # nobody else: programs that see a file system in user space are traced with more care.
 set -u
@@ -71,6 +72,7 @@ one_test() {
 		} > "$dir/told"
 		cat "$dir/told"
 		echo "$path" >> "$dir/failed"
+		tail -n 4 "$dir/out" | cut -c 1-300 | sed 's/^/      /' >> "$tmp/why/${name//\//:}"
 		;;
 	esac
 }
@@ -92,7 +94,7 @@ help_others() {
 # The tests that were read so far: behind all others, or while the next are run. Job control lets
 # them have SIGINT, which is ignored by what is simply started with "&".
 tests=() n=0
-mkdir "$tmp/begun"
+mkdir "$tmp/begun" "$tmp/why"
 : > "$tmp/others"
 # Who traces every process of a fixture must not meet those of another test: the ones beside have copies.
 own=
@@ -140,7 +142,7 @@ end_all
 cat "$tmp"/*/ends > "$tmp/ends" 2> /dev/null
 cat "$tmp"/*/failed > "$tmp/failed" 2> /dev/null
 # Many that fail have a cause in common: they stay what they are.
-if [ -s "$tmp/failed" ] && [ "$(wc -l < "$tmp/failed")" -le "${AGAIN:-3}" ]; then
+if [ -s "$tmp/failed" ] && [ "$(wc -l < "$tmp/failed")" -le "${AGAIN:-8}" ]; then
 	sed -i '/^failed /d' "$tmp/ends"
 	while read -r test; do
 		one_test "$test" "$tmp/again"
@@ -149,7 +151,10 @@ if [ -s "$tmp/failed" ] && [ "$(wc -l < "$tmp/failed")" -le "${AGAIN:-3}" ]; the
 	cat "$tmp/again/ends" >> "$tmp/ends"
 fi
 count() { grep -c "^$1 " "$tmp/ends"; }
-sed -nE 's/^(failed|unsteady) /\1: /p' "$tmp/ends"
+grep -E '^(failed|unsteady) ' "$tmp/ends" | while read -r end name; do
+	echo "$end: $name"
+	cat "$tmp/why/${name//\//:}"
+done
 [ "$(count skipped)" = 0 ] || echo "NOTE: $(count skipped) tests were skipped, see the SKIP lines above"
 [ "$(count unsteady)" = 0 ] || echo "NOTE: $(count unsteady) passed only when run again, alone: the FAIL lines above say what was wrong"
 echo "$(count passed) passed, $(count failed) failed, $(count unsteady) unsteady, $(count skipped) skipped"
