@@ -246,12 +246,13 @@ static int look(struct update *u, struct ubp_err *err)
 	return update_collect(u, err);
 }
 
-/* Was something unmapped meanwhile that is probed? */
+/* Was something unmapped meanwhile that is probed, or was about to be? */
 static bool is_outdated(const struct update *u)
 {
 	struct ubp_err ignored;
 	struct maps maps;
-	bool is_known = maps_read(u->tid, &maps, &ignored) == 0, outdated = false;
+	bool is_known = maps_read(u->tid, &maps, &ignored) == 0;
+	bool outdated = is_known && update_sum(&maps) != update_sum(&u->maps);
 
 	for (size_t i = 0; i < u->n_added && is_known && !outdated; i++) {
 		const struct mapping *m = maps_at(&maps, u->added[i].site->vaddr);
@@ -339,9 +340,9 @@ int plant_update(struct plant *plant, const struct held *held, struct ubp_err *e
 		rc = ubp_fail(err, -rc, "thread %d has ended", (int)tid);
 	if (rc == 0)
 		rc = attempt(&u, err);
-	/* Other threads may close libraries while we look, or map what they need where we would. */
+	/* Other threads may close libraries while we look, and open them again, or map what they need where we would. */
 	for (int i = 0; i < TRIES && rc < 0 && rc != -ESRCH && rc != -EINPROGRESS &&
-			(rc == -EEXIST || is_outdated(&u));
+			(rc == -EEXIST || rc == -EIO || is_outdated(&u));
 	     i++) {
 		roll_back(&u);
 		update_drop_ahead(&u);

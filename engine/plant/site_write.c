@@ -216,6 +216,22 @@ bool site_is_out(const struct space *space, struct mem_view *view, const struct 
 	       !site_is_ours(space->arch, p.ours, p.orig, p.len, now);
 }
 
+/* 0 if it is out, or gone. A library may be closed before we come to it, and open again, without it, when we ask whether it is. */
+static int unplant_or_gone(struct undo *undo, pid_t tid, const struct site *site)
+{
+	int rc = site_unplant(undo->space, tid, site);
+
+	for (int i = 0; rc < 0; i++) {
+		if (undo_is_gone(undo, site->vaddr, site->dev, site->ino))
+			return 0;
+		if (rc != -EFAULT || i == TRIES_MAX)
+			break;
+		undo_end(undo);
+		rc = site_unplant(undo->space, tid, site);
+	}
+	return rc;
+}
+
 void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t tid,
 		      bool patched)
 {
@@ -234,8 +250,8 @@ void site_unplant_all(const struct plant_space *owner, struct undo *undo, pid_t 
 
 		if (site->is_patched != patched || site_is_out(undo->space, &view, site))
 			continue;
-		rc = site_unplant(undo->space, tid, site);
-		if (rc < 0 && !undo_is_gone(undo, site->vaddr, site->dev, site->ino))
+		rc = unplant_or_gone(undo, tid, site);
+		if (rc < 0)
 			plant_left_live(undo->left,
 					site->jump && site->jump->is_begun ? "a jump"
 					: site->is_patched ? "a jump to its guard"

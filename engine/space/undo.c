@@ -42,4 +42,5 @@ bool undo_is_gone(struct undo *undo, uint64_t vaddr, uint64_t dev, uint64_t ino)
 void undo_end(struct undo *undo)
 {
 	maps_free(&undo->maps);
+	undo->looked = undo->is_known = false;
 }

@@ -42,6 +42,7 @@ struct undo {
  * there. No where that can't be told.
  */
 bool undo_is_gone(struct undo *undo, uint64_t vaddr, uint64_t dev, uint64_t ino);
+/* It may look once more. */
 void undo_end(struct undo *undo);
 
 #endif
