@@ -41,6 +41,12 @@ struct ubp_record_options {
 	uint64_t rotate;
 	unsigned
 		keep; /* so many files, PATH among them: the oldest are deleted, if they are recordings. 0: none is */
+	/*
+	 * A flight recorder: events stay in memory, of each thread the newest in so many bytes, and go to the file when ubp_record_next() or ubp_record_end() is called;
+	 * behind the first they stay. All threads together have at most 256 times that: then the oldest go of the thread that was hit longest ago. 0: all events
+	 * go to the file as they come.
+	 */
+	uint64_t per_thread;
 };
 
 /*

@@ -17,6 +17,7 @@ struct record_options {
 	int level;        /* --compress; 0: not */
 	uint64_t max_size;
 	uint64_t rotate, keep; /* --rotate; 0: not, and all files */
+	uint64_t per_thread;   /* of --keep: bytes of each; 0: it is not asked for */
 	bool is_kept;          /* of --keep: nobody is told of the file */
 };
 

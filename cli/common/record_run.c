@@ -22,6 +22,7 @@ int record_begin(struct ubp_session *session, const struct record_options *o, bo
 		.append = append,
 		.rotate = o->rotate,
 		.keep = (unsigned)o->keep,
+		.per_thread = o->per_thread,
 	};
 	struct ubp_err err;
 

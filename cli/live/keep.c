@@ -25,15 +25,25 @@
 
 #define SIZE_LEAST   (16ULL << 20) /* of two files: record_set_rotate() */
 #define SIZE_DEFAULT (64ULL << 20)
+#define THREAD_LEAST (1ULL << 20)
+#define PER_THREAD   "/thread"
 #define LOOKS        64
 
 int keep_set_size(void *into, const char *arg)
 {
-	uint64_t *size = &((struct trace_options *)into)->live.keep;
+	struct live_options *live = &((struct trace_options *)into)->live;
+	size_t len = strlen(arg), tail = strlen(PER_THREAD);
 
-	if (!units_size(arg, strlen(arg), size) || *size < SIZE_LEAST)
+	live->keep_per_thread = len > tail && strcmp(arg + len - tail, PER_THREAD) == 0;
+	if (live->keep_per_thread)
+		len -= tail;
+	if (!units_size(arg, len, &live->keep) ||
+	    live->keep < (live->keep_per_thread ? THREAD_LEAST : SIZE_LEAST) ||
+	    live->keep > UINT64_MAX / 512)
 		return cli_usage_error(
-			"--keep takes bytes, from 16MiB, as 100MiB or 2GiB, not '%s'", arg);
+			"--keep takes bytes, from 16MiB, as 100MiB or 2GiB, or of each thread, "
+			"from 1MiB, as 4MiB/thread, not '%s'",
+			arg);
 	return CLI_OK;
 }
 
@@ -58,8 +68,13 @@ int keep_prepare(struct trace_options *o)
 		o->live.keep = SIZE_DEFAULT;
 	r->path = path_of_ours;
 	r->is_kept = true;
-	r->rotate = o->live.keep / 2;
-	r->keep = 2;
+	if (o->live.keep_per_thread) {
+		r->per_thread = o->live.keep;
+		r->rotate = UINT64_MAX; /* by keep_dump() alone */
+	} else {
+		r->rotate = o->live.keep / 2;
+		r->keep = 2;
+	}
 	return CLI_OK;
 }
 
@@ -230,6 +245,18 @@ static int copy_files(int place, const struct trace_options *o, int to)
 	return rc;
 }
 
+/* But for the one that is written. */
+static void delete_done(int place, const struct trace_options *o)
+{
+	struct files files;
+
+	find_files(&files, place, o);
+	for (int i = 0; i < files.n; i++)
+		if (number_of(files.v[i]) != 0)
+			(void)unlinkat(place, files.v[i]->d_name, 0);
+	forget_files(&files);
+}
+
 static int no_event(void *ctx, const struct ubp_event *event)
 {
 	(void)ctx;
@@ -247,6 +274,20 @@ static int take_waiting(struct ubp_session *session, struct ubp_err *err)
 	return n < 0 ? n : 0;
 }
 
+/* Of each thread: all that is kept is in the file that is ended, which goes. */
+static int copy_threads(struct ubp_session *session, const struct trace_options *o, int place,
+			int to)
+{
+	int rc;
+
+	delete_done(place, o);
+	if (record_next(session) != CLI_OK)
+		return CLI_FAILED;
+	rc = copy_files(place, o, to);
+	delete_done(place, o);
+	return rc < 0 ? cli_error("--dump: %s", strerror(-rc)) : CLI_OK;
+}
+
 /*
  * What was recorded until now is read, and its file is ended. That makes it the older of two, and the one before it goes: so that is copied first.
  */
@@ -260,6 +301,11 @@ static int copy_all(struct ubp_session *session, const struct trace_options *o, 
 		place = place_open(false, &err);
 	if (place < 0)
 		return cli_error_record(&err);
+	if (o->live.keep_per_thread) {
+		rc = copy_threads(session, o, place, to);
+		(void)close(place);
+		return rc;
+	}
 	rc = copy_files(place, o, to);
 	if (rc == 0 && record_next(session) != CLI_OK)
 		return CLI_FAILED;

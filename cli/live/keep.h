@@ -3,7 +3,7 @@
 
 /*
  * A flight recorder: --keep. The newest events are recorded into two files in turn, which stand beside the session's socket, in memory, and
- * --dump makes one recording of both.
+ * --dump makes one recording of both. Those of each thread (4MiB/thread) stay in ubp's own memory, and are in a file there for --dump alone.
  */
 
 #ifndef UBP_CLI_LIVE_KEEP_H

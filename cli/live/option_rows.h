@@ -15,10 +15,12 @@
 		  "it may begin without a definition" },                                       \
 		{ 0, "detach", FLAG(live.detach),                                              \
 		  .help = "with --session: go on in the background once all is planted" },     \
-		{ 0, "keep", "SIZE", .set = keep_set_size,                                     \
-		  .help = "with --session: keep the newest events in memory, for --dump; so "  \
-			  "it is\n"                                                            \
-			  "with --detach where nothing says where events go (64MiB)" },        \
+		{ 0, "keep", "SIZE[/thread]", .set = keep_set_size,                            \
+		  .help = "with --session: keep the newest events in memory, in all or of "    \
+			  "each\n"                                                             \
+			  "thread, for --dump; so it is with --detach where nothing says "     \
+			  "where\n"                                                            \
+			  "events go (64MiB)" },                                               \
 		{ 0, "list-sessions", FLAG(live.lists),                                        \
 		  .help = "print the names of the traces that run (without a name: their "     \
 			  "process\n"                                                          \

@@ -30,6 +30,7 @@ struct live_options {
 	const char *session; /* --session; NULL: not given */
 	bool detach, lists;  /* --detach, --list-sessions */
 	uint64_t keep;       /* --keep: bytes; 0: not */
+	bool keep_per_thread;
 	enum live_ask ask;
 	const char *
 		event; /* what --remove, --enable, --disable are about; NULL: all. --dump: the file */

@@ -12,9 +12,11 @@
 
 #include "engine/base/err.h"
 #include "engine/base/map.h"
+#include "engine/base/vec.h"
 #include "engine/event/record.h"
 #include "engine/recording/block.h"
 #include "engine/recording/files.h"
+#include "engine/recording/kept.h"
 
 /* Of a look: what is more takes another block. It stays in the second cache of a processor. */
 #define BUFFER_BYTES (1u << 18)
@@ -29,6 +31,7 @@ struct recording {
 	struct block_packer packer;
 	uint64_t n_blocks;           /* of this file */
 	uint64_t n_records, n_bytes; /* of all files */
+	uint64_t n_before;           /* .n_records, when the file was begun */
 	uint64_t size, max_size;     /* of the file: whole blocks; 0: no limit */
 	int failed;                  /* -errno of a write */
 	bool is_regular;
@@ -42,6 +45,12 @@ struct recording {
 	uint64_t next; /* position that its next record has */
 	uint8_t *buffer;
 	size_t len;
+	struct recording_kept *kept; /* NULL: all goes to the file as it comes */
+	struct kept_text {           /* names and mappings, for each file */
+		enum recording_kind kind;
+		char *text;
+	} * texts;
+	size_t n_texts, cap_texts;
 };
 
 /* --- the file ---------------------------------------------------------------------------- */
@@ -141,6 +150,10 @@ static void free_all(struct recording *r)
 	while (map_next(&r->sources, &pos, &key, &number))
 		free(number);
 	map_free(&r->sources);
+	kept_free(r->kept);
+	for (size_t i = 0; i < r->n_texts; i++)
+		free(r->texts[i].text);
+	free(r->texts);
 	block_packer_free(&r->packer);
 	if (r->fd >= 0)
 		close(r->fd);
@@ -164,8 +177,9 @@ int recording_new(const struct recording_options *options, struct recording **re
 						     options->rotate != 0, options->keep };
 		(void)!getrandom(&r->id, sizeof(r->id), GRND_NONBLOCK);
 		r->buffer = malloc(BUFFER_BYTES);
+		r->kept = options->per_thread ? kept_new(options->per_thread) : NULL;
 	}
-	if (!r || !r->path || !r->buffer)
+	if (!r || !r->path || !r->buffer || (options->per_thread && !r->kept))
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = open_file(r, err);
@@ -213,7 +227,19 @@ int recording_next_file(struct recording *r, struct ubp_err *err)
 		rc = write_head(r, err);
 	if (rc < 0 && !r->failed)
 		r->failed = rc;
+	r->n_before = r->n_records;
 	return rc;
+}
+
+/* @text is taken. 0 or -ENOMEM. */
+static int keep_text(struct recording *r, enum recording_kind kind, char *text)
+{
+	if (VEC_ROOM(r->texts, &r->cap_texts, r->n_texts) < 0) {
+		free(text);
+		return -ENOMEM;
+	}
+	r->texts[r->n_texts++] = (struct kept_text){ kind, text };
+	return 0;
 }
 
 int recording_add_json(struct recording *r, enum recording_kind kind, json_t *json,
@@ -223,6 +249,11 @@ int recording_add_json(struct recording *r, enum recording_kind kind, json_t *js
 	int rc;
 
 	json_decref(json);
+	if (text && r->kept && (kind == RECORDING_NAMES || kind == RECORDING_MAPPED)) {
+		if (keep_text(r, kind, text) == 0)
+			return 0;
+		text = NULL;
+	}
 	if (!text)
 		return ubp_fail(err, ENOMEM, "out of memory");
 	rc = write_block(r, kind, text, strlen(text));
@@ -235,9 +266,14 @@ uint64_t recording_n_records(const struct recording *r)
 	return r->n_records;
 }
 
+uint64_t recording_n_in_file(const struct recording *r)
+{
+	return r->kept ? kept_n_records(r->kept) : r->n_records - r->n_before;
+}
+
 uint64_t recording_size(const struct recording *r)
 {
-	return r->n_bytes;
+	return r->n_bytes + (r->kept ? kept_bytes(r->kept) : 0);
 }
 
 bool recording_is_full(const struct recording *r)
@@ -248,6 +284,11 @@ bool recording_is_full(const struct recording *r)
 bool recording_rotates(const struct recording *r)
 {
 	return r->files.rotates;
+}
+
+bool recording_keeps(const struct recording *r)
+{
+	return r->kept;
 }
 
 /* --- a look ------------------------------------------------------------------------------- */
@@ -269,6 +310,8 @@ void recording_look_begin(struct recording *r, const struct ring_time_sample rea
 		.ns_per_tick = ns_per_tick,
 	};
 	begin_block(r);
+	if (r->kept && !r->failed && !kept_look_begin(r->kept, &r->look))
+		r->failed = -ENOMEM;
 }
 
 static int end_block(struct recording *r)
@@ -337,22 +380,51 @@ static void add(struct recording *r, const void *bytes, uint32_t size)
 	r->part->len += size;
 }
 
+static void count_taken(struct recording *r, const struct ring_taken *taken)
+{
+	for (unsigned i = 0; i < taken->n_counts; i++)
+		r->n_records += taken->counts[i].n;
+}
+
+static bool keep_taken(struct recording *r, const struct ring_taken *taken)
+{
+	uint32_t source = r->failed ? 0 : source_number(r, taken);
+
+	if (!source || !kept_take(r->kept, taken, source)) {
+		r->failed = r->failed ? r->failed : -ENOMEM;
+		return false;
+	}
+	count_taken(r, taken);
+	return true;
+}
+
 bool recording_take(struct recording *r, const struct ring_taken *taken)
 {
+	if (r->kept)
+		return keep_taken(r, taken);
 	if (!make_room(r, taken->size))
 		return false;
 	if (!r->part || r->source != taken->source || r->tid != taken->tid ||
 	    r->next != taken->position || r->part->maps != taken->maps)
 		begin_ring(r, taken);
 	add(r, taken->bytes, taken->size);
-	for (unsigned i = 0; i < taken->n_counts; i++)
-		r->n_records += taken->counts[i].n;
+	count_taken(r, taken);
 	r->next = taken->position + taken->size;
 	return true;
 }
 
+static bool keep_stop(struct recording *r, const struct event_record *record)
+{
+	if (!r->failed && !kept_add_stop(r->kept, record))
+		r->failed = -ENOMEM;
+	r->n_records += !r->failed && record->kind == EVENT_HIT;
+	return !r->failed;
+}
+
 bool recording_add_stop(struct recording *r, const struct event_record *record)
 {
+	if (r->kept)
+		return keep_stop(r, record);
 	if (!make_room(r, record->size + 8ul))
 		return false;
 	if (!r->part || r->part->kind != RECORDING_STOP) {
@@ -368,9 +440,50 @@ bool recording_add_stop(struct recording *r, const struct event_record *record)
 
 int recording_look_end(struct recording *r, uint64_t known_until, struct ubp_err *err)
 {
+	if (r->kept)
+		kept_look_end(r->kept, known_until);
 	if (!r->failed && r->look.n_parts) {
 		r->look.known_until = known_until;
 		(void)end_block(r);
 	}
 	return r->failed ? tell_failed(r, err) : 0;
+}
+
+/* --- what is kept ------------------------------------------------------------------------- */
+
+/* As of one look, which ends with its last part. */
+static int write_part(void *ctx, const struct kept_told *told)
+{
+	struct recording *r = ctx;
+	size_t len = sizeof(*told->part) + told->part->len;
+
+	if (!r->look.n_parts) {
+		r->look = *told->look;
+		begin_block(r);
+	} else if (r->len + len > BUFFER_BYTES && end_block(r) < 0) {
+		return r->failed;
+	}
+	memcpy(r->buffer + r->len, told->part, sizeof(*told->part));
+	memcpy(r->buffer + r->len + sizeof(*told->part), told->bytes, told->part->len);
+	r->len += len;
+	r->look.n_parts++;
+	if (!told->is_last)
+		return 0;
+	r->look.known_until = told->look->known_until;
+	return end_block(r);
+}
+
+int recording_write_kept(struct recording *r, struct ubp_err *err)
+{
+	int rc = 0;
+
+	if (!r->kept)
+		return 0;
+	for (size_t i = 0; rc == 0 && i < r->n_texts; i++)
+		rc = write_block(r, r->texts[i].kind, r->texts[i].text,
+				 strlen(r->texts[i].text));
+	begin_block(r);
+	if (rc == 0)
+		rc = kept_each(r->kept, write_part, r);
+	return rc < 0 ? tell_failed(r, err) : 0;
 }

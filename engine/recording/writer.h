@@ -34,6 +34,11 @@ struct recording_options {
 	bool append;       /* to a recording that is there */
 	uint64_t rotate;   /* bytes of a file, in place of .max_size; 0: there is but one */
 	unsigned keep;     /* files, with .rotate; 0: all */
+	/*
+	 * Bytes of records of each thread, which stay in memory (kept.h): the file gets what is there when it ends, by
+	 * recording_write_kept(). 0: it gets all as it comes.
+	 */
+	uint64_t per_thread;
 };
 
 /* Make the file, or open it, as recording_files_open() says. */
@@ -48,7 +53,10 @@ int recording_close(struct recording *recording, struct ubp_err *err);
  */
 int recording_next_file(struct recording *recording, struct ubp_err *err);
 
-/* A block of JSON, whose reference is taken. NULL: memory is short. */
+/*
+ * A block of JSON, whose reference is taken. NULL: memory is short. With .per_thread names and mappings are told by recording_write_kept(), to this
+ * file and to those behind it.
+ */
 int recording_add_json(struct recording *recording, enum recording_kind kind, json_t *json,
 		       struct ubp_err *err);
 
@@ -62,9 +70,15 @@ bool recording_add_stop(struct recording *recording, const struct event_record *
 /* @known_until: as in struct recording_look. Writes nothing where there was nothing. */
 int recording_look_end(struct recording *recording, uint64_t known_until, struct ubp_err *err);
 
-/* Records that were kept, and bytes that were written, in all files. */
+/* With .per_thread: all that is kept, to the file; it stays. Without it nothing is done. */
+int recording_write_kept(struct recording *recording, struct ubp_err *err);
+bool recording_keeps(const struct recording *recording);
+
+/* Records that were added, and bytes that were written, in all files; with .per_thread that are in memory, too. */
 uint64_t recording_n_records(const struct recording *recording);
 uint64_t recording_size(const struct recording *recording);
+/* Records that this file has, once it has what is kept. */
+uint64_t recording_n_in_file(const struct recording *recording);
 /* There is no room for another look below .max_size, or .rotate. */
 bool recording_is_full(const struct recording *recording);
 bool recording_rotates(const struct recording *recording);

@@ -56,7 +56,8 @@ struct session_record {
 	uint64_t
 		known_until; /* records of before that are in files that are done, or in this one */
 	uint64_t n_lost, n_untold;        /* of all files; which no record tells of yet */
-	uint64_t file_records, file_lost; /* .n_lost, and records, when this file was begun */
+	uint64_t file_lost;               /* .n_lost, when this file was begun */
+	uint64_t since_ns;                /* recording has begun */
 	int n;                            /* of this look */
 	bool is_all;                      /* nothing was left for want of room */
 	struct ring_time_sample readings[2]; /* that the times of the last look go by */
@@ -87,6 +88,7 @@ static json_t *make_info(const struct ubp_session *s)
 	struct utsname name;
 	char boot[64];
 	uint64_t now = event_clock_now(s->clock);
+	uint64_t from = recording_keeps(r->to) ? r->since_ns : r->known_until;
 
 	if (uname(&name) < 0)
 		return NULL;
@@ -96,8 +98,7 @@ static json_t *make_info(const struct ubp_session *s)
 			 (int)sysconf(_SC_NPROCESSORS_ONLN), "strict", s->opt.strict,
 			 "clock_ns", (json_int_t)now, "real_ns",
 			 (json_int_t)event_clock_now(CLOCK_KIND_REAL), "from_ns",
-			 (json_int_t)(r->n_files ? r->known_until : now), "boot",
-			 boot_id(boot));
+			 (json_int_t)(r->n_files ? from : now), "boot", boot_id(boot));
 }
 
 static json_t *make_probe(struct ubp_session *s, unsigned number, const struct spec_probe *spec)
@@ -140,6 +141,7 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 		.append = options->append,
 		.rotate = options->rotate,
 		.keep = options->keep,
+		.per_thread = options->per_thread,
 	};
 	ubp_err_reset(err);
 	if (s->tracing.apart)
@@ -162,6 +164,7 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 		return ubp_fail(err, ENOMEM, "out of memory");
 	}
 	r->is_all = true;
+	r->since_ns = event_clock_now(s->clock);
 	s->out.record = r;
 	rc = recording_new(&opt, &r->to, err);
 	if (rc == 0)
@@ -467,22 +470,22 @@ int session_record_done(struct ubp_session *s, struct ubp_err *err)
 static int end_file(struct ubp_session *s, struct session_record *r, struct ubp_err *err)
 {
 	int rc = name_addresses(s, r, SIZE_MAX, err);
-	uint64_t n = recording_n_records(r->to);
 
+	if (rc == 0)
+		rc = recording_write_kept(r->to, err);
 	if (rc == 0)
 		rc = recording_add_json(
 			r->to, RECORDING_END,
 			json_pack("{s:I, s:I, s:I}", "records",
-				  (json_int_t)(n - r->file_records), "lost",
+				  (json_int_t)recording_n_in_file(r->to), "lost",
 				  (json_int_t)(r->n_lost + r->n_untold - r->file_lost),
 				  "clock_ns", (json_int_t)event_clock_now(s->clock)),
 			err);
-	r->file_records = n;
 	r->file_lost = r->n_lost + r->n_untold;
 	return rc;
 }
 
-/* A file needs nothing of those before it: names are told again. */
+/* A file needs nothing of those before it: names are told again; what is kept in memory has its own. */
 int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
 {
 	struct session_record *r = s->out.record;
@@ -498,10 +501,12 @@ int ubp_record_next(struct ubp_session *s, struct ubp_err *err)
 		rc = recording_next_file(r->to, err);
 	if (rc < 0)
 		return rc;
-	map_free(&r->known);
-	r->known = (struct map){ 0 };
-	record_mapped_forget(&r->mapped);
-	r->n_named = 0;
+	if (!recording_keeps(r->to)) {
+		map_free(&r->known);
+		r->known = (struct map){ 0 };
+		record_mapped_forget(&r->mapped);
+		r->n_named = 0;
+	}
 	r->n_probes = 0;
 	r->n_files++;
 	rc = recording_add_json(r->to, RECORDING_INFO, make_info(s), err);

@@ -381,6 +381,35 @@ def check_kept(target):
             fail(f"{arg} and nowhere to write to: {status} {said}")
 
 
+def check_kept_threads(target):
+    """Of each thread the newest, whatever others do; each dump has them, with names for stacks."""
+    quiet = Target()
+    expect(begin_detached("--keep", "1MiB/thread", "--stack=fp", "--lossless", "-p", str(target.p.pid), "-p", str(quiet.p.pid),
+                          "-e", f"p:d/called {TARGET}:called a={ARG}:s64")[0], 0, "--keep")
+    quiet.call(100, 5000000)
+    for n in range(3):
+        target.call(100000, n * 100000)
+        got = dumped(f"threads{n}.ubp")
+        expect([a for a in got if a >= 5000000], list(range(5000000, 5000100)), "the quiet one's")
+        busy = [a for a in got if a < 5000000]
+        # Of those at which the ring was full some may be kept no more: they were read before what was in it.
+        if not 5000 < len(busy) < 30000 or busy != sorted(set(busy)) or (n + 1) * 100000 - busy[0] > len(busy) + 100 or busy[-1] != n * 100000 + 99999:
+            fail(f"of 100000 {len(busy)} are there, from {busy[0]} to {busy[-1]}")
+        shown = subprocess.run([REPORT, f"threads{n}.ubp"], capture_output=True, text=True, timeout=WAIT, check=True).stdout
+        if shown.count(" => called+0x0 ") != len(got):
+            fail(f"not all have names for stacks: {shown[-300:]}")
+        info = subprocess.run([REPORT, "--info", f"threads{n}.ubp"], capture_output=True, text=True, timeout=WAIT, check=True).stdout
+        if f"{len(got)} events, 0 lost" not in info:
+            fail(f"not {len(got)} events: {info}")
+    expect(len(kept_files()), 1, "files")
+    ask("--end")
+    quiet.end()
+    for size in ("1023KiB/thread", "/thread", "16MiB/process"):
+        status, said = begin_detached("--keep", size, "-p", str(target.p.pid))
+        if status != 2 or f"as 4MiB/thread, not '{size}'" not in said:
+            fail(f"--keep {size}: {status} {said}")
+
+
 def check_short_programs():
     """Of a program that is executed at once, behind --add, the first call is told; though the session began without any file."""
     trace = Trace()
@@ -437,7 +466,7 @@ def main():
         print("skipped: needs root, whose sessions are in /run/ubp")
         sys.exit(77)
     target = Target()
-    for check in (check_changes, check_refusals, check_detached, check_kept, check_killed):
+    for check in (check_changes, check_refusals, check_detached, check_kept, check_kept_threads, check_killed):
         check(target)
     target.end()
     check_short_programs()

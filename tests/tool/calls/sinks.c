@@ -160,6 +160,7 @@ CALL(ubp_record)
 		.append = seldom(4),
 		.rotate = seldom(4) ? a_word() : 0,
 		.keep = seldom(4) ? any(4) : 0,
+		.per_thread = seldom(4) ? a_word() : 0,
 	};
 
 	(void)is_well(ubp_record(S, seldom(12) ? NULL : &options, &here.err));
