@@ -33,8 +33,8 @@ const struct fetch_op *detour_arg_of(const struct fetch_program *program,
 static bool has_string(const struct fetch_program *program, const struct filter_pred *pred)
 {
 	for (const struct fetch_op *op = program->ops; op < program->ops + program->n_ops; op++)
-		if (op->code >= FETCH_STORE_STRING && pred->at >= op->at &&
-		    pred->at - op->at < 4u * (op->count ? op->count : 1u))
+		if (op->code >= FETCH_STORE_STRING && op->code != FETCH_STORE_X87 &&
+		    pred->at >= op->at && pred->at - op->at < 4u * (op->count ? op->count : 1u))
 			return (pred->at - op->at) % 4 == 0;
 	return false;
 }

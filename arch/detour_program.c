@@ -45,6 +45,8 @@ static const char *check_store(const struct fetch_op *op, uint32_t *at)
 		return "args that are not packed";
 	if (op->code == FETCH_STORE_VALUE && op->count)
 		return "an array in a register";
+	if (op->code == FETCH_STORE_X87)
+		return "long doubles are read where the thread stops";
 	if (op->code == FETCH_STORE_STRING && op->bit_width)
 		return "texts with a length are read where the thread stops";
 	*at += op->size * detour_n_elements(op);
@@ -87,6 +89,7 @@ static const char *check_source(const struct fetch_op *op, unsigned n_vectors,
 	case FETCH_STORE_STRING:
 	case FETCH_STORE_COMM:
 	case FETCH_STORE_FAULT:
+	case FETCH_STORE_X87:
 		break;
 	}
 	return "an operator that is not known to a jump";

@@ -24,6 +24,7 @@ static bool looks_at(const struct lead *lead, const struct fetch_op *op)
 	case FETCH_DEREF:
 	case FETCH_STORE_MEM:
 	case FETCH_STORE_STRING:
+	case FETCH_STORE_X87:
 		return lead->stores;
 	default:
 		return false;

@@ -53,6 +53,7 @@ enum fetch_opcode {
 			     * array of .count words, pointers to strings */
 	FETCH_STORE_COMM,   /* the task's name, as a string */
 	FETCH_STORE_FAULT,  /* a string (or .count of them) that always prints (fault) */
+	FETCH_STORE_X87, /* FETCH_X87_SIZE bytes at acc + .imm, an x87's long double, as a double */
 };
 
 struct fetch_op {
@@ -71,7 +72,8 @@ struct fetch_op {
 	int64_t imm;
 };
 
-#define FETCH_NO_REG UINT16_MAX
+#define FETCH_NO_REG   UINT16_MAX
+#define FETCH_X87_SIZE 10
 
 /*
  * Strings with a length, which no array has. .shift 0: .index bytes; else a number of .shift bytes at .index in the record's data, another arg's,

@@ -3,6 +3,7 @@
 
 #include "engine/dwarf/type.h"
 
+#include <gelf.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -187,10 +188,22 @@ static const char *why_not(Dwarf_Word encoding)
 	case DW_ATE_complex_float:
 		return "a complex number of long doubles";
 	case DW_ATE_float:
-		return "a long double";
+		return "a floating-point number of 128 bits";
 	default:
 		return "a number of another size";
 	}
+}
+
+/* A long double of x86, which fills ten of its bytes. _Float128 and __float128 are as large. */
+static bool is_x87(Dwarf_Die *die, Dwarf_Word encoding, Dwarf_Word size)
+{
+	const char *name = dw_name(die);
+	GElf_Ehdr ehdr;
+
+	return encoding == DW_ATE_float && (size == 16 || size == 12) && name &&
+	       (strcmp(name, "long double") == 0 || strcmp(name, "_Float64x") == 0) &&
+	       gelf_getehdr(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &ehdr) &&
+	       (ehdr.e_machine == EM_X86_64 || ehdr.e_machine == EM_386);
 }
 
 static void base_facts(Dwarf_Die *die, unsigned half, struct type_facts *facts)
@@ -210,6 +223,12 @@ static void base_facts(Dwarf_Die *die, unsigned half, struct type_facts *facts)
 			encoding = DW_ATE_float;
 		else if (half == 1)
 			encoding = DW_ATE_unsigned;
+	}
+	if (!half && is_x87(die, encoding, size)) {
+		*facts = (struct type_facts){
+			.kind = TYPE_FLOAT, .size = 8, .is_x87 = true, .spelling = "f80"
+		};
+		return;
 	}
 	if (encoding == DW_ATE_float && (size == 4 || size == 8)) {
 		facts->kind = TYPE_FLOAT;

@@ -43,6 +43,7 @@ struct type_facts {
 	bool is_signed;
 	char spelling[8]; /* "s32" */
 	bool has_names;   /* its values have: values.h */
+	bool is_x87;      /* a long double of ten bytes: "f80" has the 8 of an f64 */
 	const char *why;
 };
 

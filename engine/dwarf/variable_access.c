@@ -347,6 +347,17 @@ int part_scalar(const struct part *part, const struct type_facts *facts,
 		return memory_scalar(part, piece, at, facts, ret_value, err);
 	case PIECE_VALUE:
 	case PIECE_REGISTER:
+	case PIECE_BYTES:
+		if (facts->is_x87)
+			return ubp_fail(err, ENOTSUP,
+					"A long double that is not in memory cannot be had");
+		break;
+	default:
+		break;
+	}
+	switch (piece->kind) {
+	case PIECE_VALUE:
+	case PIECE_REGISTER:
 		return register_scalar(piece, at, bits, facts, ret_value, err);
 	case PIECE_BYTES:
 		if (!constant_of(piece, at - at % 8, bits + at % 8, &number))
@@ -374,6 +385,10 @@ int part_typed(const struct part *part, unsigned size, const char *type,
 		if (part->bit_size)
 			return ubp_fail(err, ENOTSUP, "It is a bit-field: leave the type out");
 		return part_memory(part, type, ret_value, err);
+	}
+	if (strcmp(type, "f80") == 0) {
+		facts.is_x87 = true;
+		bits = 64;
 	}
 	if ((bits != 8 && bits != 16 && bits != 32 && bits != 64) ||
 	    strlen(type) >= sizeof(facts.spelling))

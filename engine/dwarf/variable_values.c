@@ -46,6 +46,8 @@ static int whole_array(struct walk *w, struct dwarf_value *value)
 		return part_memory(&w->part, "string", value, w->err);
 	if (facts.kind == TYPE_ARRAY)
 		return walk_not_that(w, "is an array of arrays: choose one by [N]");
+	if (facts.is_x87)
+		return walk_not_that(w, "is an array of long doubles: choose one by [N]");
 	if (facts.kind != TYPE_NUMBER && facts.kind != TYPE_FLOAT && facts.kind != TYPE_POINTER)
 		return walk_not_that(w, "is an array of no single values: choose one by [N]");
 	if (!type_count(&w->part.type, &count) || count == 0)

@@ -80,6 +80,8 @@ static enum fetch_opcode store_code(const struct spec_arg *arg)
 	if (arg->type.format == SPEC_STRING)
 		return n_derefs(arg) == 0 && arg->type.count > 0 ? FETCH_STORE_FAULT
 								 : FETCH_STORE_STRING;
+	if (arg->type.is_x87)
+		return FETCH_STORE_X87;
 	return n_derefs(arg) > 0 ? FETCH_STORE_MEM : FETCH_STORE_VALUE;
 }
 
@@ -108,6 +110,8 @@ static bool arg_is_sound(const struct spec_arg *arg, enum probe_kind kind, size_
 	if (arg->at != at)
 		return false;
 	if (!regs_are_sound(arg))
+		return false;
+	if (t->is_x87 && (t->size != 8 || t->count || n_derefs(arg) == 0 || arg->at_entry))
 		return false;
 	if (arg->source == SPEC_COMM || arg->source == SPEC_IMM_STRING)
 		return is_string && t->size == 4 && arg->n_derefs == 0 && t->count == 0;
@@ -214,7 +218,8 @@ static void compile_reads(struct fetch_program *program, const struct spec_arg *
 {
 	struct fetch_op *op = &program->ops[program->n_ops];
 
-	op = compile_read(op, arg, 0, arg->read_at);
+	/* The last 8 bytes of ten: where only the first two are, they are on the page before. */
+	op = compile_read(op, arg, arg->type.is_x87 ? FETCH_X87_SIZE - 8 : 0, arg->read_at);
 	if (arg->type.count) {
 		op = compile_read(op, arg, arg->type.size * (arg->type.count - 1u),
 				  arg->read_at + 1);

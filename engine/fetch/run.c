@@ -11,6 +11,7 @@
  *          |               |            batch 2: 8 at *dx + 8 (the string had its NUL)
  */
 
+#include "engine/base/float_bits.h"
 #include "engine/base/page.h"
 #include "engine/fetch/fetch.h"
 
@@ -64,7 +65,7 @@ static void ask(struct run *run, const struct fetch_task *task, uint64_t vaddr, 
 	next->spans[next->n++] = (struct fetch_span){
 		.vaddr = vaddr,
 		.len = len,
-		.buf = buf ? buf : &own->word,
+		.buf = buf ? buf : own->word,
 	};
 }
 
@@ -224,6 +225,10 @@ static void store(struct run *run, const struct fetch_op *op, uint64_t acc)
 		task.kind = TASK_MEM;
 		ask(run, &task, vaddr, op->size * n_elements(op), run->data + op->at);
 		break;
+	case FETCH_STORE_X87:
+		task.kind = TASK_X87;
+		ask(run, &task, vaddr, FETCH_X87_SIZE, NULL);
+		break;
 	case FETCH_STORE_STRING:
 		if (op->count == 0) {
 			start_text(run, op, op->reg, vaddr);
@@ -381,7 +386,7 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 	switch ((enum fetch_task_kind)task->kind) {
 	case TASK_STACK:
 		if (span->got == word_size(run))
-			advance(run, task->op + 1, task->word);
+			advance(run, task->op + 1, task->word[0]);
 		else if (task->op->count)
 			fail(run, task->op);
 		else
@@ -389,7 +394,7 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 		break;
 	case TASK_DEREF:
 		if (span->got == read_size(run, task->op))
-			advance(run, task->op + 1, task->word);
+			advance(run, task->op + 1, task->word[0]);
 		else if (is_of_entry(run, task->op))
 			fail(run, task->op);
 		break;
@@ -401,6 +406,11 @@ static void take(struct run *run, const struct fetch_task *task, const struct fe
 		break;
 	case TASK_TEXT:
 		take_text(run, task, span);
+		break;
+	case TASK_X87:
+		if (span->got == FETCH_X87_SIZE)
+			store_value(run, task->op,
+				    float_bits_of_x87(task->word[0], (uint16_t)task->word[1]));
 		break;
 	}
 }

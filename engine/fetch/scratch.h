@@ -33,12 +33,13 @@ enum fetch_task_kind {
 	TASK_MEM,      /* the value of a numeric arg */
 	TASK_POINTERS, /* pointers of an array of strings; becomes .count TASK_TEXT */
 	TASK_TEXT,     /* bytes of one string */
+	TASK_X87,      /* those of a FETCH_STORE_X87 */
 };
 
 /* One arg (or one string of an array) that waits for memory. */
 struct fetch_task {
 	const struct fetch_op *op; /* the op that needs the memory */
-	uint64_t word;             /* TASK_STACK, TASK_DEREF: where the word is read to */
+	uint64_t word[2];          /* TASK_STACK, TASK_DEREF, TASK_X87: what is read to there */
 	uint64_t vaddr;            /* TASK_TEXT: of the string */
 	uint16_t text;             /* TASK_TEXT, TASK_POINTERS: number of the string */
 	uint8_t kind;              /* enum fetch_task_kind */

@@ -43,7 +43,7 @@ static bool follows_pointer(const struct ubp_arch *arch, const struct fetch_op *
 	*ret_end = store + 1;
 	if (store != source + 1 || store->code == FETCH_STORE_STRING)
 		return true;
-	if (store->code == FETCH_STORE_MEM)
+	if (store->code == FETCH_STORE_MEM || store->code == FETCH_STORE_X87)
 		follows |= !is_static &&
 			   !detour_is_near(source, store, arch->reg.sp, arch->addr_size);
 	return follows;

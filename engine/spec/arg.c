@@ -209,6 +209,19 @@ static int finish_arg(struct spec_expr *e, const struct spec_body *body)
 	return check_array(e, type_col);
 }
 
+/* A register has no such number, and what is kept of an entry has 8 bytes. */
+static int check_x87(const struct spec_expr *e, size_t type_col)
+{
+	const struct spec_arg *arg = e->arg;
+
+	if (!arg->type.is_x87 ||
+	    (e->outer == OUTER_DEREF && !arg->type.count && !arg->at_entry))
+		return 0;
+	return spec_fail(
+		e->p, EINVAL, type_col,
+		"f80 is read from memory, +0(ADDRESS), one by one, and not by entry()");
+}
+
 /* @col: where @text stands in the command, or what it was made of. */
 static int parse_body(const struct spec_parse *p, struct spec_span text, size_t col,
 		      struct spec_probe *probe, struct spec_arg *arg)
@@ -227,6 +240,8 @@ static int parse_body(const struct spec_parse *p, struct spec_span text, size_t 
 	rc = find_length(p, &body, expr.col, probe, arg);
 	if (rc == 0)
 		rc = spec_parse_expr(&expr, body.expr);
+	if (rc == 0)
+		rc = check_x87(&expr, col + (size_t)(body.type.s - body.all.s));
 	if (rc < 0)
 		return rc;
 	if (arg->at_entry && !spec_entry_keep(probe, (size_t)(arg - probe->args)))

@@ -175,6 +175,7 @@ static const struct {
 	{ "str", "string" },   { "s", "string" },
 	{ "d", "s32" },        { "u", "u32" },
 	{ "float", "f32" },    { "double", "f64" },
+	{ "f128", "f80" },     { "long double", "f80" },
 	{ "x", "x64" },        { "long", "s64" },
 	{ "ulong", "u64" },    { "size_t", "u64" },
 	{ "ssize_t", "s64" },  { "void*", "x64" },

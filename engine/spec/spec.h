@@ -64,6 +64,7 @@ struct spec_type {
 	uint8_t bit_width; /* 0: not a bit-field; size is then the container's */
 	uint8_t bit_offset;
 	bool is_dump;   /* extended: hex[N], bytes as a string of digits */
+	bool is_x87;    /* extended: f80, ten bytes of memory that are stored as an f64 */
 	uint16_t count; /* array elements, 0: scalar */
 };
 

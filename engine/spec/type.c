@@ -101,12 +101,13 @@ static const struct {
 	/* Extended, and last. */
 	{ "f32", { .format = SPEC_FLOAT, .size = 4 } },
 	{ "f64", { .format = SPEC_FLOAT, .size = 8 } },
+	{ "f80", { .format = SPEC_FLOAT, .is_x87 = true, .size = 8 } },
 	{ "hex", { .format = SPEC_STRING, .is_dump = true, .size = 4 } },
 };
 /* clang-format on */
 
 #define N_TYPES    (sizeof(types) / sizeof(types[0]))
-#define N_EXTENDED 3
+#define N_EXTENDED 4
 
 bool spec_type_is_text(struct spec_span type)
 {
@@ -198,5 +199,5 @@ bool spec_type_bitfield(const struct spec_body *body, struct spec_type *type)
 bool spec_type_equal(const struct spec_type *a, const struct spec_type *b)
 {
 	return a->format == b->format && a->size == b->size && a->is_ustring == b->is_ustring &&
-	       a->is_dump == b->is_dump && a->count == b->count;
+	       a->is_dump == b->is_dump && a->is_x87 == b->is_x87 && a->count == b->count;
 }

@@ -44,6 +44,11 @@ CC = [
     ("all->natural.high", "high all->natural"),
     ("wide.low", "low wide"),
     ("wide.high", "high wide"),
+    ("all->precise", "all->precise"),
+    ("all->precise:f80", "all->precise"),
+    ("all->exact[0]", "all->exact[0]"),
+    ("all->exact[1]", "all->exact[1]"),
+    ("precise", "precise"),
     ("all->z.real", "$_creal(all->z)"),
     ("all->z.imag", "$_cimag(all->z)"),
     ("all->f.imag", "$_cimag(all->f)"),
@@ -102,13 +107,14 @@ PROGRAMS = [
 WHOLE = {
     "known_cc.cc": ("view o wide z all->own all->as_go *all->as_rust all->as_std $params", "view_size view_data o_has_value o_value wide_low wide_high z_real z_imag own_get "
                     "as_go_str as_go_len as_go_cap as_rust_text as_rust_n as_std__M_ptr as_std_extra "
-                    "all v_data v_end view_size_2 view_data_2 o_has_value_2 o_value_2 text wide_low_2 wide_high_2 z_real_2 z_imag_2 names"),
+                    "all v_data v_end view_size_2 view_data_2 o_has_value_2 o_value_2 text wide_low_2 wide_high_2 z_real_2 z_imag_2 names precise"),
     "known_rs.rs": ("text *string *vec option slice inner.result", "text_len text_data string_len string_data vec_len vec_data option_variant option_Some_0 "
                     "slice_len slice_data result_variant result_Ok_0 result_Err_0"),
     "known_go.go": ("text v p:struct", "text_len text_data v_len v_data p_name_len p_name_data p_list_len p_list_data p_x"),
 }
 REFUSED = {
-    "known_cc.cc": [("all->precise", "all->precise is a long double, which no fetch arg can print"),
+    "known_cc.cc": [("all->quad", "all->quad is a floating-point number of 128 bits, which no fetch arg can print"),
+                    ("all->exact", "all->exact is an array of long doubles: choose one by [N]"),
                     ("text.sise", "did you mean 'size'"), ("wide.hig", "did you mean 'high'")],
     "known_rs.rs": [("text.lenn", "did you mean 'len'")],
     "known_go.go": [("text.lenn", "did you mean 'len'")],

@@ -8,6 +8,7 @@
  */
 
 #include <errno.h>
+#include <float.h>
 #include <jansson.h>
 #include <locale.h>
 #include <setjmp.h>
@@ -22,6 +23,7 @@
 
 #include "arch/arch.h"
 #include "engine/base/err.h"
+#include "engine/base/float_bits.h"
 #include "engine/base/probe_kind.h"
 #include "engine/fetch/fetch.h"
 #include "engine/fetch/match.h"
@@ -281,6 +283,46 @@ static void hostile_names(void **state)
 	assert_string_equal(p->buf.data, " v=a\\033[2J\"\\012");
 }
 
+/* Where the compiler has such numbers it is asked what the nearest double is. */
+static void long_doubles(void **state)
+{
+	static const struct {
+		uint64_t mantissa;
+		uint16_t rest;
+		uint64_t bits;
+	} cases[] = {
+		{ 0, 0, 0 },
+		{ 0, 0x8000, 1ull << 63 },
+		{ 1ull << 63, 0x3fff, 0x3ff0000000000000 },
+		{ 0xc90fdaa22168c235, 0xc000, 0xc00921fb54442d18 },
+		{ UINT64_MAX, 0x7ffe, 0x7ff0000000000000 },
+		{ 1ull << 63, 0x7fff, 0x7ff0000000000000 },
+		{ 1ull << 63, 0xffff, 0xfff0000000000000 },
+		{ 1ull << 63, 0x3fff - 1074, 1 },
+		{ 1ull << 63, 0x3fff - 1075, 0 },
+		{ 1, 0, 0 },
+	};
+	uint64_t random = 1;
+
+	(void)state;
+	for (size_t i = 0; i < N_ELEMS(cases); i++)
+		assert_int_equal(float_bits_of_x87(cases[i].mantissa, cases[i].rest),
+				 cases[i].bits);
+	for (int i = 0; i < 100000 && LDBL_MANT_DIG == 64; i++) {
+		uint64_t mantissa = (random = random * 6364136223846793005ull + 1) | 1ull << 63;
+		uint16_t rest = (uint16_t)(0x3fff - 1200 + (random >> 20) % 2400);
+		long double x = 0;
+		uint64_t bits;
+		double d;
+
+		memcpy(&x, &mantissa, 8);
+		memcpy((char *)&x + 8, &rest, 2);
+		d = (double)x;
+		memcpy(&bits, &d, 8);
+		assert_int_equal(float_bits_of_x87(mantissa, rest), bits);
+	}
+}
+
 /* --- fetching ------------------------------------------------------------------- */
 
 static void read_nothing(void *ctx, struct fetch_span *spans, size_t n)
@@ -533,6 +575,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(floats, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(floats_in_any_locale, set_up, tear_down),
+		cmocka_unit_test(long_doubles),
 		cmocka_unit_test_setup_teardown(names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(hostile_names, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(sources, set_up, tear_down),

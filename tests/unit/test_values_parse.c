@@ -101,6 +101,7 @@ static void types(void **state)
 		uint16_t count;
 	} cases[] = {
 		{ "%xmm0:f64", SPEC_FLOAT, 8, 0, 0, 0 },
+		{ "+8(%di):f80", SPEC_FLOAT, 8, 0, 0, 0 },
 		{ "%xmm7:f32", SPEC_FLOAT, 4, 0, 0, 0 },
 		{ "%xmm7:u32", SPEC_UNSIGNED, 4, 0, 0, 0 },
 		{ "%xmm7", SPEC_HEX, 8, 0, 0, 0 },
@@ -133,6 +134,8 @@ static void types(void **state)
 }
 
 /* Columns count from the start of "p:e /bin/x:1 ". */
+#define X87 "f80 is read from memory, +0(ADDRESS), one by one, and not by entry()"
+
 static void mistakes(void **state)
 {
 	static const struct {
@@ -161,6 +164,9 @@ static void mistakes(void **state)
 		{ "%di:sb9@0/8", "Invalid bitfield", 4 },
 		{ "%di:sb0@0/8", "Invalid bitfield", 4 },
 		{ "%xmm1:f64[2]", "String accepts only memory argument", 6 },
+		{ "%xmm1:f80", X87, 6 },
+		{ "+0(%di):f80[2]", X87, 8 },
+		{ "$stack1:f80", X87, 8 },
 		{ "%di+%si:string", "String accepts only memory argument", 8 },
 	};
 
