@@ -108,6 +108,8 @@ struct ubp_stats {
 	const char *
 		finder; /* how later processes are found: "proc connector", "scan of /proc", with
 			  * ", fanotify" where those who execute a probed program are held */
+	const char
+		*why_skipped; /* the first of .skipped: which, and why; NULL: there is none */
 };
 
 /* Of the whole session; may be asked at any time, as ubp_probe_stats(). */

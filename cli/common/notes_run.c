@@ -34,6 +34,7 @@ struct who_maps {
 	unsigned n_same, n_replaced,
 		n_elsewhere; /* it; one that is gone; one of another root */
 	unsigned n_unseen;   /* nobody may look */
+	pid_t unseen;        /* the first of them */
 	pid_t pid;           /* the first of those that have another one */
 };
 
@@ -76,6 +77,12 @@ static void look_at_maps(struct who_maps *who, pid_t pid, char *text)
 		who->pid = pid;
 }
 
+static void unseen_one(struct who_maps *who, pid_t pid)
+{
+	if (!who->n_unseen++)
+		who->unseen = pid;
+}
+
 static int look_at_process(void *ctx, pid_t pid)
 {
 	struct who_maps *who = ctx;
@@ -89,7 +96,7 @@ static int look_at_process(void *ctx, pid_t pid)
 	if (text)
 		look_at_maps(who, pid, text);
 	else if (errno == EACCES || errno == EPERM)
-		who->n_unseen++;
+		unseen_one(who, pid);
 	free(text);
 	return 0;
 }
@@ -188,18 +195,37 @@ static const char *some(const struct trace_options *o)
 	return o->who.of_user || o->who.cgroup ? " of the chosen ones" : "";
 }
 
+/* Which could not be: how many, and the first of them. */
+static void say_who_not(char *text, size_t size, const struct who_maps *who,
+			const struct ubp_stats *st)
+{
+	char name[32], path[64], not_seen[128] = "", not_traced[320] = "";
+
+	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)who->unseen);
+	if (!proc_read(path, name, sizeof(name)))
+		*name = '\0';
+	name[strcspn(name, "\n")] = '\0';
+	if (who->n_unseen)
+		(void)snprintf(not_seen, sizeof(not_seen),
+			       "; %u could not be looked at%s, the first is %d%s%s%s",
+			       who->n_unseen, geteuid() == 0 ? "" : " (root could)",
+			       (int)who->unseen, *name ? " (" : "", name, *name ? ")" : "");
+	if (st->skipped)
+		(void)snprintf(not_traced, sizeof(not_traced),
+			       "; %u could not be traced, the first: %s", st->skipped,
+			       st->why_skipped ? st->why_skipped : "");
+	(void)snprintf(text, size, "%s%s", not_traced, not_seen);
+}
+
 static void tell_processes(const struct notes *notes)
 {
 	struct who_maps who = { .path = "" };
 	struct ubp_stats st = { 0 };
-	unsigned n_unseen;
-	char unseen[64] = "";
+	char unseen[512];
 
 	ubp_stats(notes->session, &st);
 	look_at_all(&who);
-	n_unseen = st.skipped + who.n_unseen;
-	if (n_unseen)
-		(void)snprintf(unseen, sizeof(unseen), "; %u could not be looked at", n_unseen);
+	say_who_not(unseen, sizeof(unseen), &who, &st);
 	if (st.processes)
 		tell("%u process%s%s run%s this code now, and %s traced%s", st.processes,
 		     st.processes == 1 ? "" : "es", some(notes->opt),

@@ -85,6 +85,8 @@ static void add_session(FILE *line, struct ubp_session *session, uint64_t n_drop
 		      st.processes, st.skipped, st.unguarded, n_dropped, st.ring_lost,
 		      st.stopped_ns / 1000, st.longest_stop_ns / 1000, st.too_late,
 		      st.not_known, st.held, st.early, st.finder ? st.finder : "none");
+	if (st.why_skipped)
+		(void)fprintf(line, " why_skipped=\"%s\"", st.why_skipped);
 	if (st.let_go || st.why_traced)
 		(void)fprintf(line, " let_go=%u traced=\"%s\"", st.let_go,
 			      st.why_traced ? st.why_traced : "");

@@ -132,6 +132,7 @@ void apart_stats(const struct ubp_session *s, struct ubp_stats *ret_stats)
 		wire_get_struct(&r.line->in, ret_stats, sizeof(*ret_stats));
 		ret_stats->why_traced = apart_keep_text(a, wire_get_text(&r.line->in));
 		ret_stats->finder = apart_keep_text(a, wire_get_text(&r.line->in));
+		ret_stats->why_skipped = apart_keep_text(a, wire_get_text(&r.line->in));
 	}
 	apart_end(&r);
 }

@@ -203,7 +203,9 @@ bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err 
 	pthread_mutex_lock(&s->lock);
 	is_told = map_get(&s->found.late, (uint64_t)pid);
 	(void)map_put(&s->found.late, (uint64_t)pid, (void *)(uintptr_t)until_ms);
-	s->count.n_skipped += !is_told;
+	if (!is_told && !s->count.n_skipped++)
+		(void)snprintf(s->count.why_skipped, sizeof(s->count.why_skipped),
+			       "process %d: %s", (int)pid, err->text);
 	s->count.n_late += !is_told;
 	pthread_mutex_unlock(&s->lock);
 	if (!is_told)

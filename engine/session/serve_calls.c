@@ -258,6 +258,7 @@ static int64_t serve_stats(struct served *v, struct ubp_err *err)
 	wire_put_bytes(&v->answer, &stats, sizeof(stats));
 	wire_put_text(&v->answer, stats.why_traced);
 	wire_put_text(&v->answer, stats.finder);
+	wire_put_text(&v->answer, stats.why_skipped);
 	return 0;
 }
 

@@ -88,6 +88,7 @@ struct session_found {
 struct session_counts {
 	unsigned n_processes, n_skipped, n_unguarded;
 	unsigned n_late;             /* of those skipped: they kept us waiting */
+	char why_skipped[WARNING_MAX]; /* the first of them: which, and why */
 	unsigned n_too_late;         /* processes that were to be traced, and had ended */
 	struct finder_counts finder; /* the finder's, in the end */
 };

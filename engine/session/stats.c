@@ -201,6 +201,7 @@ void ubp_stats(const struct ubp_session *session, struct ubp_stats *ret_stats)
 		.let_go = __atomic_load_n(&s->letting.n_alone, __ATOMIC_RELAXED),
 		.why_traced = __atomic_load_n(&s->letting.why, __ATOMIC_RELAXED),
 		.returns_left = s->out.rings ? ring_set_left(s->out.rings) : 0,
+		.why_skipped = s->count.n_skipped ? s->count.why_skipped : NULL,
 		.finder = s->newcomer.finder_kind ? s->newcomer.finder_kind : "none",
 	};
 	pthread_mutex_unlock(&s->lock);

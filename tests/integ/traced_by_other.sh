@@ -48,7 +48,7 @@ finish held
 trace_stop
 expect_count 20 ' tick: '
 grep -qE 'skipped=1 ' err.txt || fail "--stats does not count the one passed over"
-grep -qE '^uprobe: ' err.txt || fail "says nothing about the process passed over"
+grep -qE "why_skipped=\"[^\"]*$PID_held[^\"]*$PID_holder" err.txt || fail "it is not told who was passed over, and why: $(cat err.txt)"
 
 # A new thread of a process that was passed over is no other process. A process that comes later is found
 # later.
