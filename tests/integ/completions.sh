@@ -79,6 +79,8 @@ cp -r "$share" share
 make -s -C "$UBP_SRC" B="$UBP_BUILD" DESTDIR="$PWD/root" uninstall > make.txt 2>&1 || fail "make uninstall: $(cat make.txt)"
 left=$(find root ! -type d)
 [ -z "$left" ] || fail "left by uninstall: $left"
+left=$(find root -type d -name '*ubp*')
+[ -z "$left" ] || fail "folders of our own are left by uninstall: $left"
 
 # In shells. typed WANT KEYS: they are typed and completed.
 have tmux bash zsh fish
@@ -99,12 +101,14 @@ typed() {
 	tmux -S tmux.$shell send-keys C-u
 	eventually shows ''
 }
+cp "$FIXTURES/hello" completed
+start "$PWD/completed"
 for shell in bash bash_without zsh fish; do
 	case $shell in
 	bash_without) begin "PS1='> ' bash --norc --noprofile" "COMP_WORDBREAKS=\${COMP_WORDBREAKS//:}; source $PWD/share/bash-completion/completions/uprobe" ;;
-	bash) begin "PS1='> ' bash --norc --noprofile" "source $PWD/share/bash-completion/completions/uprobe" ;;
+	bash) begin "PS1='> ' bash --norc --noprofile" "for i in uprobe usdt ubp-report; do source $PWD/share/bash-completion/completions/\$i; done" ;;
 	zsh) begin "PS1='> ' zsh -f" "fpath=($PWD/share/zsh/site-functions \$fpath); autoload -Uz compinit; compinit -u -D" ;;
-	fish) begin "fish --no-config" "function fish_prompt; echo '> '; end; source $PWD/share/fish/vendor_completions.d/uprobe.fish" ;;
+	fish) begin "fish --no-config" "function fish_prompt; echo '> '; end; for i in uprobe usdt ubp-report; source $PWD/share/fish/vendor_completions.d/\$i.fish; end" ;;
 	esac
 	typed "uprobe p:libc:fopencookie" "uprobe p:libc:fopenc"
 	typed "uprobe 'p:libc:fopencookie'" "uprobe 'p:libc:fopenc"
@@ -117,5 +121,8 @@ for shell in bash bash_without zsh fish; do
 	typed "uprobe p:/etc/hostname" "uprobe p:/etc/hostn"
 	typed "uprobe 'p:/etc/hostname'" "uprobe 'p:/etc/hostn"
 	typed "uprobe p:libc:fopen -- mkfifo" "uprobe p:libc:fopen -- mkfif"
+	typed "uprobe -p completed" "uprobe -p complet"
+	[ $shell = bash_without ] || typed "usdt --mode=" "usdt --mod"
+	[ $shell = bash_without ] || typed "ubp-report --chrome" "ubp-report --chro"
 	tmux -S tmux.$shell kill-server
 done

@@ -38,7 +38,7 @@ fail() {
 	exit 1
 }
 skip() { echo "$*" | tee "${WHY:-/dev/null}"; exit 77; }
-have() { type -P "$1" > /dev/null || skip "needs $1"; }
+have() { local tool; for tool; do type -P "$tool" > /dev/null || skip "needs $tool"; done; }
 need_arch() { case " $* " in *" $(uname -m) "*) ;; *) skip "needs $*, this is $(uname -m)" ;; esac; }
 # Whether programs may read their thread pointer by an instruction (x86-64: HWCAP2_FSGSBASE). Where not, detours look where C libraries keep it, and each hit of
 # a thread that has none there, as those of Go, is a stop.

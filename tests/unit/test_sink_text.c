@@ -290,6 +290,43 @@ static void header(void **state)
 					     "17/1234567890123   #P:64\n#\n"));
 }
 
+/* Whatever stands in them; thread ids of 32 bits and processors beyond 999 do not come on Linux as it is configured. */
+static void columns(void **state)
+{
+	static const struct {
+		const char *comm;
+		int32_t tid;
+		uint32_t cpu;
+	} rows[] = { { "a", 1, 0 },
+		     { "fifteen letters", 4194304, 999 },
+		     { "task", 12345, 64 },
+		     { "\x1b", 7, 7 },
+		     { "", 77, 8 } };
+	struct fixture *f = *state;
+	size_t cpu_at = 0, time_at = 0, name_at = 0;
+
+	probe_make(&f->make, false, "");
+	for (size_t i = 0; i < N_ELEMS(rows); i++) {
+		const char *text;
+
+		record_clear(f->record, &f->make.probe);
+		memset(f->record->comm, 0, sizeof(f->record->comm));
+		strcpy(f->record->comm, rows[i].comm);
+		f->record->tid = rows[i].tid;
+		f->record->cpu = rows[i].cpu;
+		f->record->time = i % 2 ? 99999999999000 : 1;
+		text = line(f, false);
+		if (i) {
+			assert_int_equal(strchr(text, '[') - text, cpu_at);
+			assert_int_equal(strrchr(text, '.') - text, time_at);
+			assert_int_equal(strstr(text, ": (0x") - text, name_at);
+		}
+		cpu_at = (size_t)(strchr(text, '[') - text);
+		time_at = (size_t)(strrchr(text, '.') - text);
+		name_at = (size_t)(strstr(text, ": (0x") - text);
+	}
+}
+
 static void buffer_grows(void **state)
 {
 	struct fixture *f = *state;
@@ -313,9 +350,9 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 	const struct CMUnitTest tests[] = {
-		TEST(numbers), TEST(nul_char),	   TEST(arrays),      TEST(strings),
+		TEST(numbers), TEST(nul_char),     TEST(arrays),      TEST(strings),
 		TEST(damaged), TEST(whole_lines),  TEST(stack_lines), TEST(lost),
-		TEST(header),  TEST(buffer_grows),
+		TEST(header),  TEST(buffer_grows), TEST(columns),
 	};
 
 	return cmocka_run_group_tests_name("sink_text", tests, NULL, NULL);
