@@ -81,6 +81,7 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 	emit_rr(e, OP_LOAD, R_RECORD, G_AX);
 	emit_rm(e, OP_AND, R_RECORD, x86_thread_mem(g, offsetof(struct ring_thread, mask)));
 	emit_rm(e, OP_ADD, R_RECORD, x86_thread_mem(g, offsetof(struct ring_thread, ring)));
+	x86_fetch_ahead(g);
 }
 
 /* edx, eax = where what was reserved ends, ecx, ebx = where it began; R_THREAD. */

@@ -12,6 +12,7 @@
 
 #include "arch/x86/common_detour.h"
 #include "arch/x86/common_detour_string.h"
+#include "arch/x86/cpu.h"
 
 struct emit_mem x86_thread_mem(const struct gen *g, size_t member)
 {
@@ -47,6 +48,9 @@ void x86_switch_off(struct gen *g, uint32_t number)
 	emit_u8(&g->e, (uint8_t)(1u << number % 8));
 	emit_set(&g->e, off);
 }
+
+/* Some 20 records: what is wanted 400 ns from now, if nothing but hits is done. */
+#define AHEAD 1024
 
 #define OFFSET_MASK ((RING_THREADS - 1) * (int32_t)sizeof(struct ring_thread))
 
@@ -129,6 +133,19 @@ int x86_load_thread(struct gen *g, int to)
 		return x->regs.thread;
 	emit_rm(&g->e, OP_LOAD, to, MEM(G_SP, x->frame.thread));
 	return to;
+}
+
+/* --- room ------------------------------------------------------------------------------- */
+
+/*
+ * ubp has read what stood there before, so its processor has the memory: getting it back takes up to 200 ns where that is far away, as on another
+ * chip of the same package, and stores wait for each other. Behind a ring there is RING_SLACK.
+ */
+void x86_fetch_ahead(struct gen *g)
+{
+	_Static_assert(AHEAD + 64 <= RING_SLACK, "no other ring is there");
+	if (g->plan->has & X86_HAS_PREFETCHW)
+		emit_rm(&g->e, OP_PREFETCHW, 1, x86_record_mem(g, AHEAD));
 }
 
 /* --- the head -------------------------------------------------------------------------- */

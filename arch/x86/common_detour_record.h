@@ -19,6 +19,8 @@ void x86_unless_off(struct gen *g, uint32_t number, label_t off);
 void x86_switch_off(struct gen *g, uint32_t number);
 /* Where struct ring_thread is: a register, @to if need be. */
 int x86_load_thread(struct gen *g, int to);
+/* Behind what was reserved: memory that will be next is asked for. */
+void x86_fetch_ahead(struct gen *g);
 void x86_record_head(struct gen *g);
 void x86_note_length(struct gen *g);
 void x86_store_size(struct gen *g, uint32_t size);

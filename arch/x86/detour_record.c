@@ -62,6 +62,7 @@ static void reserve(struct gen *g, uint32_t max, label_t full)
 		x86_thread_mem(g, offsetof(struct ring_thread, mask)));
 	emit_rm(e, OP_ADD | OP_W, R_RECORD,
 		x86_thread_mem(g, offsetof(struct ring_thread, ring)));
+	x86_fetch_ahead(g);
 }
 
 /* The record ends before R_END, which may be less than was reserved: shorten that, if it is the

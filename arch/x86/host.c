@@ -43,6 +43,7 @@ bool ubp_host_traces(const struct ubp_arch *arch)
 #define HWCAP2_FSGSBASE (1UL << 1) /* the kernel lets programs use rdfsbase */
 #define CPUID_EXTENDED  0x80000001U
 #define RDTSCP          (1U << 27) /* in edx */
+#define PREFETCHW       (1U << 8)  /* ecx */
 #define LAHF_LM         (1U << 0)  /* in ecx */
 #define CPUID_POWER     0x80000007U
 #define INVARIANT_TSC   (1U << 8) /* in edx */
@@ -130,11 +131,11 @@ static bool segment_tells_cpu(void)
 
 unsigned ubp_host_code_has(void)
 {
-	unsigned a, b, c, d = 0;
+	unsigned a, b, c = 0, d = 0;
 
 	(void)__get_cpuid(CPUID_EXTENDED, &a, &b, &c, &d);
 	return (getauxval(AT_HWCAP2) & HWCAP2_FSGSBASE ? X86_HAS_FSGSBASE : 0) |
-	       (d & RDTSCP ? X86_HAS_RDTSCP : 0);
+	       (d & RDTSCP ? X86_HAS_RDTSCP : 0) | (c & PREFETCHW ? X86_HAS_PREFETCHW : 0);
 }
 
 bool ubp_host_can_jump(const char **ret_why)

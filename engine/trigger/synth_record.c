@@ -71,10 +71,11 @@ static void happen_in(struct trigger_set *set, struct trigger_event *event,
 void synth_happen(struct trigger_set *set, struct trigger_event *event,
 		  const struct synth_value *values, const struct event_record *hit)
 {
+	const char *name = event->name;
 	struct trigger_set *at = set;
 
 	do {
-		struct trigger_event *here = at == set ? event : synth_find(at, event->name);
+		struct trigger_event *here = at == set ? event : synth_find(at, name);
 
 		if (here && here->is_on)
 			happen_in(at, here, values, hit);

@@ -73,7 +73,7 @@ static struct detour_plan common_plan(void)
 		.claim = below(2) ? 0x7f1200100000 : 0,
 		.self_at = below(2) ? 720 : 0,
 		.lossless = below(4) == 0,
-		.has = (unsigned)below(4),
+		.has = (unsigned)below(8),
 		.reads = below(2),
 	};
 }
