@@ -29,6 +29,7 @@ struct arch_elf {
 	uint32_t features, shadow_stack, landings;
 	/* No address is relative to the pc: code counts from the GOT, in tables and in itself. */
 	bool counts_from_got;
+	bool has_x87; /* a long double of C is an x87's, of ten bytes */
 	/* NULL, or the register (arch_reg.more_by_name) at whose address a program's thread-local variables end. */
 	const char *tls_end;
 	/* What libunwind calls this machine in names of its functions, "_UL%s_step". NULL: it has none. */

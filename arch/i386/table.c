@@ -103,6 +103,7 @@ const struct ubp_arch ubp_arch_i386 = {
 	.elf.jump_slot = R_386_JMP_SLOT,
 	.elf.glob_dat = R_386_GLOB_DAT,
 	.elf.counts_from_got = true,
+	.elf.has_x87 = true,
 	.elf.tls_end = "gs_base",
 	.elf.libunwind = "x86",
 	.operand.parse = operand_parse_place,

@@ -49,6 +49,7 @@ void x86_switch_off(struct gen *g, uint32_t number)
 	emit_set(&g->e, off);
 }
 
+#define OP_PREFETCHW (0x0d | OP_0F) /* digit 1 */
 /* Some 20 records: what is wanted 400 ns from now, if nothing but hits is done. */
 #define AHEAD 1024
 

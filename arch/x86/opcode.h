@@ -76,7 +76,6 @@ enum cond {
 #define OP_SBB        0x1b           /* r/m to reg */
 #define OP_SHLD       (0xa4 | OP_0F) /* by a number: bits from reg into r/m */
 #define OP_SHRD       (0xac | OP_0F)
-#define OP_PREFETCHW  (0x0d | OP_0F) /* digit 1 */
 #define OP_XADD       (0xc1 | OP_0F)
 #define OP_CMPXCHG    (0xb1 | OP_0F)
 #define OP_CMPXCHG8B  (0xc7 | OP_0F) /* digit 1 */

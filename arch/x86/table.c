@@ -63,6 +63,7 @@ const struct ubp_arch ubp_arch_x86_64 = {
 	.elf.glob_dat = R_X86_64_GLOB_DAT,
 	.elf.features = 0xc0000002, /* GNU_PROPERTY_X86_FEATURE_1_AND */
 	.elf.shadow_stack = 2,      /* GNU_PROPERTY_X86_FEATURE_1_SHSTK */
+	.elf.has_x87 = true,
 	.elf.tls_end = "fs_base",
 	.elf.libunwind = "x86_64",
 	.operand.parse = operand_parse_place,

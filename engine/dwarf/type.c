@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "arch/arch.h"
 #include "engine/dwarf/children.h"
 #include "engine/dwarf/die.h"
 
@@ -198,12 +199,14 @@ static const char *why_not(Dwarf_Word encoding)
 static bool is_x87(Dwarf_Die *die, Dwarf_Word encoding, Dwarf_Word size)
 {
 	const char *name = dw_name(die);
+	const struct ubp_arch *arch = NULL;
 	GElf_Ehdr ehdr;
 
+	if (gelf_getehdr(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &ehdr))
+		arch = ubp_arch_of_machine(ehdr.e_machine);
 	return encoding == DW_ATE_float && (size == 16 || size == 12) && name &&
-	       (strcmp(name, "long double") == 0 || strcmp(name, "_Float64x") == 0) &&
-	       gelf_getehdr(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &ehdr) &&
-	       (ehdr.e_machine == EM_X86_64 || ehdr.e_machine == EM_386);
+	       (strcmp(name, "long double") == 0 || strcmp(name, "_Float64x") == 0) && arch &&
+	       arch->elf.has_x87;
 }
 
 static void base_facts(Dwarf_Die *die, unsigned half, struct type_facts *facts)

@@ -19,6 +19,34 @@ hides 'uprobe: recording .*' || fail "the line stays: $(screen)"
 typed "'$UPROBE' -d 2 p:$FIXTURES/hello:greet 2> err.txt > out.txt; echo ended \$?"
 eventually shows 'ended 0'
 ! grep -q recording err.txt out.txt || fail "it is in a file: $(cat err.txt out.txt)"
+# A process that does not stop is waited for: its thread waits for a child of vfork(), which waits for us.
+have gcc
+cat > waits.c <<'END'
+#include <stdio.h>
+#include <unistd.h>
+int called(void) { return 0; }
+int main(void)
+{
+	char c;
+
+	puts("ready");
+	fflush(stdout);
+	if (vfork() == 0) {
+		(void)!read(0, &c, 1);
+		_exit(0);
+	}
+	return called();
+}
+END
+gcc -O0 -w -o waits waits.c || fail "gcc"
+NAME=waits start "$PWD/waits"
+# shellcheck disable=SC2154 # set by start
+typed "'$UPROBE' -p $PID_waits 'p:$PWD/waits:called'; echo given up \$?"
+eventually shows 'uprobe: planting \([0-9]+ s\)'
+eventually shows 'given up 1'
+hides 'uprobe: planting .*' || fail "the line stays: $(screen)"
+shows "uprobe: error: no thread of process $PID_waits could be stopped" || fail "no message: $(screen)"
+go waits; finish waits
 # A debug information server that takes its time is named.
 cat > server.py <<'END'
 import http.server, threading
@@ -43,5 +71,9 @@ eventually shows 'uprobe: looking for p:./stripped:greet, at DEBUGINFOD_URLS \(D
 eventually shows 'over 1'
 hides 'uprobe: looking .*' || fail "the line stays: $(screen)"
 shows "uprobe: error: no function 'greet' in .*" || screen | grep -q "no function 'greet'" || fail "no message: $(screen)"
+typed "DEBUGINFOD_CACHE_PATH=$PWD/cache2 DEBUGINFOD_URLS=http://127.0.0.1:$number '$UPROBE' -l ./stripped; echo listed \$?"
+eventually shows 'uprobe: reading ./stripped, at DEBUGINFOD_URLS \(DEBUGINFOD_TIMEOUT limits that\) \([0-9]+ s\)'
+eventually shows 'listed 0'
+hides 'uprobe: reading .*' || fail "the line stays: $(screen)"
 kill $server
 tmux -S tmux.socket kill-server

@@ -48,6 +48,13 @@ refused "no function 'hidden' in \./bare .*$by_id: install the -dbgsym package, 
 refused "no function .* matches 'hid\*' .*stripped: .*-dbgsym" --check 'p:./bare:hid*'
 refused "no function 'hiddne' in ./bare" --check p:./bare:hiddne
 
+# main() of a program that exports nothing; where it is can be told by a number.
+strip -o no_names "$FIXTURES/hello" || fail "strip"
+refused "no function 'main' in \./no_names: it has no function symbols \(stripped\), and .*-dbgsym package, or use --symbols, .*; or give an OFFSET" \
+	--check p:./no_names:main
+main_at=$(foffset_of "$FIXTURES/hello" main)
+"$UPROBE" --check "p:./no_names:$main_at" > out.txt || fail "p:./no_names:$main_at: refused"
+
 # By build-id, in a tree.
 mkdir -p "tree/${by_id%/*}"
 objcopy --only-keep-debug full "tree/$by_id" || fail "objcopy"
