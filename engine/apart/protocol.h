@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Both are of one build: host and engine tell each other this, and structures are sent as they are. To be raised with each change of this file. */
-#define APART_VERSION 3
+#define APART_VERSION 4
 
 enum apart_op {
 	APART_OPEN = 1, /* version, options; with descriptors: the shared memory, over, bell */
