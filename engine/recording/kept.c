@@ -40,11 +40,14 @@ struct thread {
 	uint64_t bytes;
 };
 
+TAILQ_HEAD(threads, thread);
+TAILQ_HEAD(looks, look);
+
 struct recording_kept {
 	uint64_t per_thread, bytes, n_records;
 	struct map threads;
-	TAILQ_HEAD(, thread) by_age; /* whose newest record is the oldest comes first */
-	TAILQ_HEAD(, look) looks;
+	struct threads by_age; /* whose newest record is the oldest comes first */
+	struct looks looks;
 	struct look *look;     /* the one that is on */
 	struct part *part;     /* which grows, the last of its thread; NULL: the next one is new */
 	struct thread *thread; /* whose it is */
@@ -187,7 +190,7 @@ static bool make_room(struct recording_kept *k, uint32_t len)
 	uint32_t room = part->room ? part->room : FIRST_BYTES;
 	uint8_t *bytes;
 
-	if (len <= part->room - part->head.len)
+	if (part->bytes && len <= part->room - part->head.len)
 		return true;
 	while (room - part->head.len < len)
 		room *= 2;

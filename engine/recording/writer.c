@@ -168,26 +168,25 @@ int recording_new(const struct recording_options *options, struct recording **re
 	struct recording *r = calloc(1, sizeof(*r));
 	int rc = 0;
 
-	if (r) {
-		r->fd = -1;
-		r->packer.level = options->level;
-		r->max_size = options->rotate ? options->rotate : options->max_size;
-		r->path = strdup(options->path);
-		r->files = (struct recording_files){ r->path, options->append,
-						     options->rotate != 0, options->keep };
-		(void)!getrandom(&r->id, sizeof(r->id), GRND_NONBLOCK);
-		r->buffer = malloc(BUFFER_BYTES);
-		r->kept = options->per_thread ? kept_new(options->per_thread) : NULL;
-	}
-	if (!r || !r->path || !r->buffer || (options->per_thread && !r->kept))
+	if (!r)
+		return ubp_fail(err, ENOMEM, "out of memory");
+	r->fd = -1;
+	r->packer.level = options->level;
+	r->max_size = options->rotate ? options->rotate : options->max_size;
+	r->path = strdup(options->path);
+	r->files = (struct recording_files){ r->path, options->append, options->rotate != 0,
+					     options->keep };
+	(void)!getrandom(&r->id, sizeof(r->id), GRND_NONBLOCK);
+	r->buffer = malloc(BUFFER_BYTES);
+	r->kept = options->per_thread ? kept_new(options->per_thread) : NULL;
+	if (!r->path || !r->buffer || (options->per_thread && !r->kept))
 		rc = ubp_fail(err, ENOMEM, "out of memory");
 	if (rc == 0)
 		rc = open_file(r, err);
 	if (rc == 0)
 		rc = write_head(r, err);
 	if (rc < 0) {
-		if (r)
-			free_all(r);
+		free_all(r);
 		return rc;
 	}
 	*ret_recording = r;

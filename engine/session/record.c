@@ -132,7 +132,7 @@ int ubp_record(struct ubp_session *s, const struct ubp_record_options *options,
 	struct session_record *r;
 	int rc = ubp_need(options ? options->path : NULL, "path", err);
 
-	if (rc < 0)
+	if (rc < 0 || !options)
 		return rc;
 	opt = (struct recording_options){
 		.path = options->path,
