@@ -101,6 +101,9 @@ static int protect(struct update *u, struct ubp_err *err)
 	    (!ps->sites.n && u->part != UPDATE_GUARD))
 		return 0;
 	rc = guard_prepare(&u->held, err);
+	/* Some of what comes next are breakpoints for a moment, and one that is hidden has no guard. */
+	if (rc == 0 && u->is_attaching)
+		rc = sharers_check_hidden(u->space, err);
 	/* First the jumps to the guard: from when it stands the program must not
 	 * meet it, and not replace it. */
 	if (rc == 0)

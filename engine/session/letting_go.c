@@ -356,7 +356,9 @@ static void come(struct ubp_session *s, struct process *p)
 		return;
 	p->probes->n_missed += missed_by(p->space) != p->probes->missed;
 	look_later(s, p);
-	/* It does not wait for long. */
+	/* It does not wait for long: it has made a child by vfork() meanwhile, whose stops are to be handled. */
+	if (attach_is_stuck(p))
+		return;
 	if (attach_hold_one(&s->tracer, p, &held, &err) < 0)
 		return;
 	session_mappings_changed(s, &held);

@@ -29,6 +29,7 @@
 #define CRITICAL_MAX   100 /* threads found in a restartable sequence, before one is taken */
 #define STOP_LIMIT_MS  500 /* for one thread to stop */
 #define ONE_TURN_MS    50  /* ... where any will do */
+#define ASLEEP_TURN_MS 1   /* ... and it sleeps, as until a child of vfork() has gone, whose stops wait meanwhile */
 #define OTHERS_MAX     64  /* stops of others that are looked after in between */
 #define LOOKS          32  /* between two looks at who has stopped */
 #define ONE_LIMIT_NS   10000000000ULL /* for one of any ... */
@@ -331,8 +332,7 @@ int attach_hold_patiently(struct tracer *tracer, struct tracee *t)
 	return rc;
 }
 
-/* Do all its threads wait in the kernel for something that no signal ends? */
-static bool is_stuck(const struct process *p)
+bool attach_is_stuck(const struct process *p)
 {
 	for (const struct tracee *t = p->tracees; t; t = t->next)
 		if (!strchr("DZX", task_state(t->tid)))
@@ -383,7 +383,8 @@ static struct tracee *hold_any(struct tracer *tracer, struct process *p, enum ch
 			tracer_poll(tracer, LOOKS);
 		t = map_get(&tracer->tracees, (uint64_t)tids[i]);
 		if (!t || t->process != p || !is_chosen(t, choice) ||
-		    hold(tracer, t, ONE_TURN_MS) != 1) {
+		    hold(tracer, t,
+			 task_state(t->tid) == 'D' ? ASLEEP_TURN_MS : ONE_TURN_MS) != 1) {
 			t = NULL;
 		} else if (*n_tries < CRITICAL_MAX && task_in_rseq(t)) {
 			++*n_tries;
@@ -410,7 +411,7 @@ int attach_hold_one(struct tracer *tracer, struct process *p, struct held *ret_h
 		return ubp_fail(err, ESRCH, "process %d is not traced now", (int)pid);
 	for (int pass = 0;
 	     pass < CHOICES || (now - begun < ONE_LIMIT_NS && !again_is_hopeless() &&
-				(now - moved < STUCK_LIMIT_NS || !is_stuck(p)));
+				(now - moved < STUCK_LIMIT_NS || !attach_is_stuck(p)));
 	     pass++) {
 		/* Whom one asked to stop may wait for (look_after_others()). */
 		if ((pass > ANY || (pass && space_is_shared(p->space))) &&
@@ -444,7 +445,7 @@ static const struct process *stuck_with(const struct process *p)
 {
 	const struct process *other = p->space->processes;
 
-	while (other && (other == p || !is_stuck(other)))
+	while (other && (other == p || !attach_is_stuck(other)))
 		other = other->next;
 	return other;
 }

@@ -73,6 +73,8 @@ const struct process *sharers_hidden(const struct space *space);
  */
 void attach_undo(struct tracer *tracer, pid_t pid);
 
+/* Do all threads of @p wait in the kernel for something that no signal ends, as for a child of vfork()? */
+bool attach_is_stuck(const struct process *p);
 /*
  * Get hold of a thread of @p: stopped, without a trap of ours pending, t->held
  * set. A running thread is preferred to one that is blocked, one that is blocked in a call which

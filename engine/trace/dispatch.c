@@ -195,10 +195,12 @@ int tracer_await(struct tracer *tracer, struct tracee *t, unsigned limit_ms,
 
 	/* Who is told of a stop that it can't end would be told of it for ever. */
 	for (unsigned ms = 0; ms < limit_ms && !again_is_hopeless(); ms += AWAIT_TURN_MS) {
+		unsigned left = limit_ms - ms;
+
 		tracer->ops->meanwhile(tracer->ctx);
 		if (!tracer_has(tracer, t, tid))
 			return -ESRCH;
-		rc = wait_one(tid, AWAIT_TURN_MS, ret_stop);
+		rc = wait_one(tid, left < AWAIT_TURN_MS ? left : AWAIT_TURN_MS, ret_stop);
 		if (rc != 0)
 			return rc;
 		reap_threads(tracer, t);

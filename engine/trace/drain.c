@@ -17,6 +17,7 @@
 
 #define DRAIN_LIMIT_NS 2000000000ULL  /* without any stop */
 #define DRAIN_MAX_NS   20000000000ULL /* in all */
+#define DRAIN_ASLEEP_NS 1000000ULL    /* then it is asked whether a thread sleeps by now */
 #define LOOKS          32             /* between two looks at who has stopped */
 
 /* Whose breakpoints are gone: @p (NULL: all). */
@@ -24,6 +25,7 @@ struct drain {
 	struct tracer *tracer;
 	const struct process *p;
 	uint64_t begun, last; /* when: the start, the last stop */
+	uint64_t asked;       /* whether threads sleep */
 };
 
 static bool concerns(const struct drain *d, const struct tracee *t)
@@ -85,8 +87,8 @@ static bool look_around(struct drain *d)
 	return again;
 }
 
-/* Nothing has stopped for long: those that wait in the kernel have no trap. */
-static void give_up_blocked(const struct drain *d, bool all)
+/* Nothing has stopped for long: those that wait in the kernel, in one of @states, have no trap. NULL: nor have others. */
+static void give_up_blocked(const struct drain *d, const char *states)
 {
 	size_t pos = 0;
 	void *value;
@@ -94,14 +96,27 @@ static void give_up_blocked(const struct drain *d, bool all)
 	while (map_next(&d->tracer->tracees, &pos, NULL, &value)) {
 		struct tracee *t = value;
 
-		if (concerns(d, t) && (all || task_state(t->tid) != 'R'))
+		if (concerns(d, t) && !t->drained &&
+		    (!states || strchr(states, task_state(t->tid))))
 			t->drained = true;
 	}
 }
 
+/*
+ * A thread that waits for its child of vfork() stops when that has gone, and that may be in a stop that nobody handles while we wait. It
+ * cannot be woken, unlike those that sleep otherwise.
+ */
+static void look_who_sleeps(struct drain *d, uint64_t now)
+{
+	if (now - d->last < DRAIN_ASLEEP_NS || now - d->asked < DRAIN_ASLEEP_NS)
+		return;
+	give_up_blocked(d, "D");
+	d->asked = now;
+}
+
 void drain_traps(struct tracer *tracer, const struct process *p)
 {
-	struct drain d = { tracer, p, event_clock_now(CLOCK_KIND_MONO), 0 };
+	struct drain d = { tracer, p, event_clock_now(CLOCK_KIND_MONO), 0, 0 };
 	uint64_t spin = 0, now;
 
 	tracer->is_draining = true;
@@ -110,9 +125,10 @@ void drain_traps(struct tracer *tracer, const struct process *p)
 	while (look_around(&d) && !again_is_hopeless()) {
 		now = event_clock_now(CLOCK_KIND_MONO);
 		if (now - d.last > DRAIN_LIMIT_NS || now - d.begun > DRAIN_MAX_NS) {
-			give_up_blocked(&d, now - d.begun > DRAIN_MAX_NS);
+			give_up_blocked(&d, now - d.begun > DRAIN_MAX_NS ? NULL : "SDTtZXIP");
 			d.last = now;
 		}
+		look_who_sleeps(&d, now);
 		wait_a_little(&spin);
 	}
 	tracer->is_draining = false;
