@@ -12,6 +12,7 @@
 #include "cli/common/signals.h"
 #include "engine/base/err.h"
 #include "engine/ubp_record.h"
+#include "engine/ubp_stats.h"
 
 int record_begin(struct ubp_session *session, const struct record_options *o, bool append)
 {
@@ -43,21 +44,27 @@ int record_next(struct ubp_session *session)
 
 int record_end(struct ubp_session *session, const struct record_options *o, bool has_failed)
 {
-	char text[4200];
+	char text[4300], lost[96] = "";
+	struct ubp_stats st = { 0 };
 	struct ubp_err err;
 	uint64_t n, bytes;
 
 	if (!o->path)
 		return CLI_OK;
 	ubp_err_reset(&err);
+	ubp_stats(session, &st);
+	if (st.ring_lost)
+		(void)snprintf(lost, sizeof(lost),
+			       "; %" PRIu64 " were lost, for which --lossless waits",
+			       st.ring_lost);
 	n = ubp_record_count(session, &bytes);
 	if (ubp_record_end(session, &err) < 0)
 		return has_failed ? CLI_FAILED : cli_error_record(&err);
 	if (o->is_kept)
 		return CLI_OK;
 	(void)snprintf(text, sizeof(text),
-		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB; ubp-report prints %s",
-		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024,
+		       "%s: %" PRIu64 " event%s, %" PRIu64 " KiB%s; ubp-report prints %s",
+		       o->path, n, n == 1 ? "" : "s", (bytes + 1023) / 1024, lost,
 		       o->keep     ? "what the files that were kept have"
 		       : o->rotate ? "them, if all files are given"
 				   : "them");

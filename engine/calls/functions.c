@@ -17,6 +17,12 @@ static const char *path_of(const struct spec_probe *probe)
 	return probe->path ? probe->path : "";
 }
 
+/* Of the function, in its file. */
+static uint64_t entry_of(const struct spec_probe *probe)
+{
+	return probe->offset - probe->past_entry;
+}
+
 static void free_function(struct function *f)
 {
 	if (f) {
@@ -48,7 +54,7 @@ static struct function *add_function(struct functions *functions, uint64_t hash,
 	f->file = strdup(path_of(probe));
 	f->next = map_get(&functions->by_place, hash);
 	f->public.number = (uint32_t)functions->n;
-	f->public.offset = probe->offset;
+	f->public.offset = entry_of(probe);
 	f->public.file = f->file;
 	if (!f->file || !set_name(f, probe->event) ||
 	    VEC_ROOM(functions->v, &functions->cap, functions->n) < 0 ||
@@ -63,11 +69,11 @@ static struct function *add_function(struct functions *functions, uint64_t hash,
 static struct function *find_function(struct functions *functions,
 				      const struct spec_probe *probe)
 {
-	uint64_t hash = hash_text(hash_number(0, probe->offset), path_of(probe));
+	uint64_t hash = hash_text(hash_number(0, entry_of(probe)), path_of(probe));
 	struct function *f = map_get(&functions->by_place, hash);
 
 	for (; f; f = f->next)
-		if (f->public.offset == probe->offset && strcmp(f->file, path_of(probe)) == 0)
+		if (f->public.offset == entry_of(probe) && strcmp(f->file, path_of(probe)) == 0)
 			return f;
 	return add_function(functions, hash, probe);
 }

@@ -364,6 +364,7 @@ static int plan_place(struct expansion *x, struct dwarf_place *place)
 	struct plain_probe *probe = &x->probes[x->n];
 	struct expand_args *args = &x->args[x->n_args++];
 	bool named_by_place = !d->event && d->kind == EXPAND_FUNCTION && is_of_symbols(d);
+	uint64_t entry = place->elf_vaddr;
 	int rc = skip_prologue(x, place);
 
 	if (rc == 0)
@@ -383,6 +384,7 @@ static int plan_place(struct expansion *x, struct dwarf_place *place)
 		.col = (unsigned)d->name_col,
 		.args = args->v,
 		.n_args = args->n,
+		.past_entry = (uint32_t)(place->elf_vaddr - entry),
 	};
 	if (rc == 0)
 		rc = object_vaddr_to_foffset(x->file->object, place->elf_vaddr, &probe->offset);

@@ -118,6 +118,8 @@ static int add_one(struct definitions *defs, const struct plain_probe *probe, st
 	for (size_t i = 0; i < probe->n_args; i++)
 		if (probe->args[i].names)
 			spec_table_set_names(defs->table, n, i, probe->args[i].names);
+	if (probe->past_entry)
+		spec_table_set_past_entry(defs->table, n, probe->past_entry);
 	return 0;
 }
 

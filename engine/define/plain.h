@@ -35,6 +35,7 @@ struct plain_probe {
 	bool is_name_typed;   /* the user's: never numbered */
 	const char *path;     /* with a '/' */
 	uint64_t offset, ref; /* ref 0: none */
+	uint32_t past_entry;  /* as in struct spec_probe */
 	unsigned col;         /* of the place, in the origin */
 	const struct plain_arg *args;
 	size_t n_args;

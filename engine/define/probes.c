@@ -14,6 +14,7 @@
 #include "engine/define/check.h"
 #include "engine/define/files.h"
 #include "engine/define/ifunc.h"
+#include "engine/define/tell.h"
 #include "engine/define/windows.h"
 #include "engine/elf/properties.h"
 #include "engine/elf/segments.h"
@@ -81,6 +82,36 @@ void probes_set_handler(struct defined_probe *p, const struct uprobe_handler *ha
 	its->is_go = its->is_there && object_is_go(p->object);
 }
 
+/* Go's own functions have them in other registers; those of C in a Go program have not. */
+static void look_at_numbers(const struct definitions *defs, const struct spec_probe *spec,
+			    const struct object *object)
+{
+	for (size_t i = 0; i < spec->n_args && object_is_go(object); i++) {
+		if (!spec->args[i].by_number)
+			continue;
+		definitions_warn(defs,
+				 "%s: argN is where C functions have their arguments, and Go's "
+				 "have them "
+				 "elsewhere: name them as in the source",
+				 spec->event);
+		break;
+	}
+}
+
+/* As the kernel has it, "$retvalue" and "$retval->next" are $retval. */
+static void look_behind_retval(const struct definitions *defs, const struct spec_probe *spec)
+{
+	for (size_t i = 0; i < spec->n_args && !defs->opt.strict; i++) {
+		const char *at = strstr(spec->args[i].text, "$retval");
+		size_t len = at ? strcspn(at + 7, ":)") : 0;
+
+		if (len)
+			definitions_warn(defs,
+					 "%s: '%.*s' is all of $retval: '%.*s' says nothing",
+					 spec->event, (int)(7 + len), at, (int)len, at + 7);
+	}
+}
+
 /* All but its window. @p has passed check_probe(). */
 static int fill_probe(const struct definitions *defs, const struct spec_probe *spec,
 		      struct definition_file *file, const char *filter, struct defined_probe *p,
@@ -96,6 +127,8 @@ static int fill_probe(const struct definitions *defs, const struct spec_probe *s
 		rc = sample_text_bind(defs->opt.sample, spec, &p->uprobe->at_hit.sample, err);
 	if (rc < 0)
 		return rc;
+	look_at_numbers(defs, spec, file->object);
+	look_behind_retval(defs, spec);
 	p->uprobe->at_hit.asks_name = detour_stops(p->uprobe->program, p->uprobe->filter);
 	p->serial = spec->serial;
 	p->object = file->object;

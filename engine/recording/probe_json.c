@@ -61,7 +61,7 @@ json_t *probe_to_json(unsigned number, const struct spec_probe *probe)
 {
 	char kind[] = { probe_kind_letter(probe->kind), '\0' };
 	json_t *path = text_to_json(probe->path ? probe->path : "");
-	json_t *args = json_array();
+	json_t *args = json_array(), *json;
 
 	for (size_t i = 0; args && i < probe->n_args; i++)
 		if (json_array_append_new(args, arg_to_json(&probe->args[i])) < 0) {
@@ -69,11 +69,14 @@ json_t *probe_to_json(unsigned number, const struct spec_probe *probe)
 			args = NULL;
 		}
 	/* References are taken, whatever comes of it. */
-	return json_pack("{s:I, s:s, s:s, s:s, s:o, s:I, s:i, s:o, s:b}", "number",
+	json = json_pack("{s:I, s:s, s:s, s:s, s:o, s:I, s:i, s:o, s:b}", "number",
 			 (json_int_t)number, "kind", kind, "group", probe->group, "event",
 			 probe->event, "path", path, "offset", (json_int_t)probe->offset,
 			 "fixed", (int)probe->fixed_size, "args", args, "auto",
 			 probe->auto_event);
+	if (json && probe->past_entry)
+		(void)json_object_set_new(json, "past_entry", json_integer(probe->past_entry));
+	return json;
 }
 
 /* --- reading ---------------------------------------------------------------------------- */
@@ -236,6 +239,7 @@ static bool fill_probe(const json_t *json, struct spec_probe *probe, uint64_t *r
 	    !take_number(json, "fixed", EVENT_DATA_MAX, &fixed) || !path || n > SPEC_ARGS_MAX)
 		return false;
 	probe->offset = (uint64_t)json_integer_value(json_object_get(json, "offset"));
+	probe->past_entry = (uint32_t)json_integer_value(json_object_get(json, "past_entry"));
 	probe->auto_event = json_is_true(json_object_get(json, "auto"));
 	probe->is_resolved = true;
 	probe->takes_units = true;

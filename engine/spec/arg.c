@@ -273,6 +273,7 @@ int spec_parse_arg(const struct spec_parse *p, struct spec_span word, struct spe
 		rc = spec_argument_expand(p, probe, word, arg->text);
 		if (rc < 0)
 			return rc;
+		arg->by_number = true;
 		word = (struct spec_span){ arg->text, strlen(arg->text) };
 		return parse_body(p, word, col, probe, arg);
 	}

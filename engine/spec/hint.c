@@ -153,8 +153,10 @@ void hint_length(const struct spec_parse *p, size_t col, struct spec_span name)
 				     words->word[behind].s);
 			return;
 		}
-	ubp_err_hint(p->err, "%.*s=%%dx %.*s, if %%dx tells it", (int)name.len, name.s,
-		     (int)words->word[i].len, words->word[i].s);
+	ubp_err_hint(p->err,
+		     "%.*s=%%dx %.*s, if %%dx tells it; %.*s alone, if it is a variable",
+		     (int)name.len, name.s, (int)words->word[i].len, words->word[i].s,
+		     (int)name.len, name.s);
 }
 
 /* Other languages' names of types, where a word has 8 bytes. */

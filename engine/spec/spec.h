@@ -84,6 +84,7 @@ struct spec_arg {
 	uint8_t n_derefs;
 	/* Extended, entry(EXPR): the source, and so many of the dereferences, are of the function's entry; the others of its return. */
 	bool at_entry;
+	bool by_number; /* extended: it was written as argN, where C functions have theirs */
 	uint8_t n_entry_derefs, entry_number; /* which of those that are kept */
 	int32_t deref[SPEC_DEREF_MAX];        /* innermost (first carried out) first */
 	struct spec_type type;
@@ -111,6 +112,8 @@ struct spec_probe {
 	uint64_t symbol_off; /* what is added to the symbol */
 	bool is_resolved;    /* .offset is a file offset; false only with a symbol */
 	uint64_t offset;     /* file offset; before it is resolved: symbol_off */
+	/* Extended: .offset is so many bytes behind the function's entry, where what is named has its values; each call comes by there once. */
+	uint32_t past_entry;
 	uint64_t ref;        /* REF_CTR offset, 0: none */
 	uint64_t dev, ino;   /* of the file, from the look-up callback */
 	size_t n_args;

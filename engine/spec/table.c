@@ -409,6 +409,11 @@ void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset)
 		spec_index_clear(&table->index);
 }
 
+void spec_table_set_past_entry(struct spec_table *table, size_t i, uint32_t past_entry)
+{
+	table->probes[i]->past_entry = past_entry;
+}
+
 void spec_table_set_names(struct spec_table *table, size_t i, size_t arg,
 			  const struct value_names *names)
 {

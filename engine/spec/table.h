@@ -87,6 +87,9 @@ void spec_table_truncate(struct spec_table *table, size_t n);
  */
 void spec_table_resolve(struct spec_table *table, size_t i, uint64_t offset);
 
+/* Of probe @i: so far behind its function's entry it stands (struct spec_probe). */
+void spec_table_set_past_entry(struct spec_table *table, size_t i, uint32_t past_entry);
+
 /* Names for the values of arg @arg of probe @i. */
 void spec_table_set_names(struct spec_table *table, size_t i, size_t arg,
 			  const struct value_names *names);

@@ -13,6 +13,9 @@ command go build -o prog prog.go || fail "cannot build"
 	fail "ended with $?"
 [ "$(cat stdout.txt)" = 99000 ] || fail "the program says '$(cat stdout.txt)'"
 expect_count 2000 ' add: '
+"$UPROBE" --check 'p:g/add ./prog:main.add arg1 arg2' > out.txt 2> err.txt || fail "arg1: ended with $?"
+[ "$(cat err.txt)" = "uprobe: warning: add: argN is where C functions have their arguments, and Go's have them elsewhere: name them as in the source" ] ||
+	fail "arg1 of a Go function: $(cat err.txt)"
 command go build -ldflags '-s -w' -o stripped prog.go || fail "cannot build"
 command go build -buildmode=pie -o pie prog.go || fail "cannot build"
 command go build -buildmode=pie -ldflags '-s -w' -o pie_stripped prog.go || fail "cannot build"

@@ -75,3 +75,7 @@ filter 'a unit stands right behind' 'n > 50 KiB && n < 9' 'n > 50KiB && n < 9'
 filter '|| is or' 'n > 3 or n < 5' 'n > 3 || n < 5'
 filter 'did you mean name?' 'nam == "x"' 'name == "x"'
 filter 'fields are: n name comm' 'nothing_like_it == 1' 'common_pid == 1'
+
+# What the kernel takes for all of $retval is said to be that.
+"$UPROBE" --check "r:$FIXTURES/hello:greet \$retval->len ok=+0(\$retval):u8 \$retval:s32" > out.txt 2> err.txt || fail "\$retval->len: ended with $?"
+[ "$(cat err.txt)" = "uprobe: warning: greet: '\$retval->len' is all of \$retval: '->len' says nothing" ] || fail "\$retval->len: $(cat err.txt)"

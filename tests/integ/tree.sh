@@ -42,6 +42,15 @@ int main(int argc, char **argv)
 	return 0;
 }
 END
+# Where variables have values behind the prologue only, calls have their entries all the same.
+cat > plain.c << 'END'
+static int fib(int n) { return n < 2 ? n : fib(n - 1) + fib(n - 2); }
+int main(void) { return fib(3) != 2; }
+END
+gcc -O0 -g -o plain plain.c || fail "gcc"
+"$UPROBE" --record plain.ubp --lossless -e 'p:./plain:fib n' -e 'r:./plain:fib $retval:s32' -- ./plain > /dev/null 2> err.txt || fail "plain: $(cat err.txt)"
+"$UBP_REPORT" --tree plain.ubp > plain.txt || fail "ubp-report of plain.ubp"
+[ "$(grep -c 'fib(n=1) = 1;' plain.txt)" = 2 ] && [ "$(grep -c '} = 2;' plain.txt)" = 1 ] && ! grep -q 'not seen' plain.txt || fail "$(cat plain.txt)"
 gcc -O1 -g -pthread -o calls calls.c || fail "gcc"
 F=$PWD/calls
 probes=(-e "p:t/outer $F:outer n=$ARG1:s32 s=+0($ARG2):string" -e "r:t/outer_ret $F:outer v=\$retval:s32"

@@ -57,7 +57,9 @@ static void is_refused_where_it_makes_no_sense(void **state)
 	(void)state;
 	refused("p:e /bin/x:1 s=+0(%si):string[n]", false,
 		"No argument of this name stands before it", 30);
-	assert_string_equal("n=%dx s=+0(%si):string[n], if %dx tells it", err.hint);
+	assert_string_equal(
+		"n=%dx s=+0(%si):string[n], if %dx tells it; n alone, if it is a variable",
+		err.hint);
 	refused("p:e /bin/x:1 s=+0(%si):string[n] m=%cx n=%dx", false,
 		"No argument of this name stands before it", 30);
 	assert_string_equal("put n=%dx before it", err.hint);
