@@ -345,7 +345,7 @@ int plant_update(struct plant *plant, const struct held *held, struct ubp_err *e
 		rc = attempt(&u, err);
 	/* Other threads may close libraries while we look, and open them again, or map what they need where we would. */
 	for (int i = 0; i < TRIES && rc < 0 && rc != -ESRCH && rc != -EINPROGRESS &&
-			(rc == -EEXIST || rc == -EIO || is_outdated(&u));
+			(rc == -EEXIST || rc == -EFAULT || is_outdated(&u));
 	     i++) {
 		roll_back(&u);
 		update_drop_ahead(&u);

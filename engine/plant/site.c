@@ -92,7 +92,7 @@ size_t site_read_original(const struct space *space, struct mem_view *view, uint
 static int no_bytes(const struct space *space, const struct site_origin *from, uint64_t vaddr,
 		    pid_t tid, struct ubp_err *err)
 {
-	return ubp_fail(err, EIO, "%s%sits code at 0x%lx in process %d can't be read: %s",
+	return ubp_fail(err, EFAULT, "%s%sits code at 0x%lx in process %d can't be read: %s",
 			from->what ? from->what : "", from->what ? ": " : "", ul(vaddr),
 			(int)tid, mem_error(&space->mem, -EIO));
 }
