@@ -77,12 +77,6 @@ static void look_at_maps(struct who_maps *who, pid_t pid, char *text)
 		who->pid = pid;
 }
 
-static void unseen_one(struct who_maps *who, pid_t pid)
-{
-	if (!who->n_unseen++)
-		who->unseen = pid;
-}
-
 static int look_at_process(void *ctx, pid_t pid)
 {
 	struct who_maps *who = ctx;
@@ -95,8 +89,8 @@ static int look_at_process(void *ctx, pid_t pid)
 	text = proc_read_all(path);
 	if (text)
 		look_at_maps(who, pid, text);
-	else if (errno == EACCES || errno == EPERM)
-		unseen_one(who, pid);
+	else if ((errno == EACCES || errno == EPERM) && !who->n_unseen++)
+		who->unseen = pid;
 	free(text);
 	return 0;
 }
@@ -199,17 +193,15 @@ static const char *some(const struct trace_options *o)
 static void say_who_not(char *text, size_t size, const struct who_maps *who,
 			const struct ubp_stats *st)
 {
-	char name[32], path[64], not_seen[128] = "", not_traced[320] = "";
+	char name[16] = "", not_seen[128] = "", not_traced[320] = "";
 
-	(void)snprintf(path, sizeof(path), "/proc/%d/comm", (int)who->unseen);
-	if (!proc_read(path, name, sizeof(name)))
-		*name = '\0';
-	name[strcspn(name, "\n")] = '\0';
-	if (who->n_unseen)
+	if (who->n_unseen) {
+		(void)proc_read_comm(who->unseen, name);
 		(void)snprintf(not_seen, sizeof(not_seen),
 			       "; %u could not be looked at%s, the first is %d%s%s%s",
 			       who->n_unseen, geteuid() == 0 ? "" : " (root could)",
 			       (int)who->unseen, *name ? " (" : "", name, *name ? ")" : "");
+	}
 	if (st->skipped)
 		(void)snprintf(not_traced, sizeof(not_traced),
 			       "; %u could not be traced, the first: %s", st->skipped,

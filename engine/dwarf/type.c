@@ -198,15 +198,18 @@ static const char *why_not(Dwarf_Word encoding)
 /* A long double of x86, which fills ten of its bytes. _Float128 and __float128 are as large. */
 static bool is_x87(Dwarf_Die *die, Dwarf_Word encoding, Dwarf_Word size)
 {
-	const char *name = dw_name(die);
-	const struct ubp_arch *arch = NULL;
+	const struct ubp_arch *arch;
+	const char *name;
 	GElf_Ehdr ehdr;
 
-	if (gelf_getehdr(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &ehdr))
-		arch = ubp_arch_of_machine(ehdr.e_machine);
-	return encoding == DW_ATE_float && (size == 16 || size == 12) && name &&
-	       (strcmp(name, "long double") == 0 || strcmp(name, "_Float64x") == 0) && arch &&
-	       arch->elf.has_x87;
+	if (encoding != DW_ATE_float || (size != 16 && size != 12))
+		return false;
+	name = dw_name(die);
+	if (!name || (strcmp(name, "long double") != 0 && strcmp(name, "_Float64x") != 0) ||
+	    !gelf_getehdr(dwarf_getelf(dwarf_cu_getdwarf(die->cu)), &ehdr))
+		return false;
+	arch = ubp_arch_of_machine(ehdr.e_machine);
+	return arch && arch->elf.has_x87;
 }
 
 static void base_facts(Dwarf_Die *die, unsigned half, struct type_facts *facts)

@@ -329,6 +329,11 @@ static int register_scalar(const struct piece *piece, uint64_t at, unsigned bits
 			sum_container(sum), err);
 }
 
+static int no_memory(struct ubp_err *err)
+{
+	return ubp_fail(err, ENOTSUP, "A long double that is not in memory cannot be had");
+}
+
 int part_scalar(const struct part *part, const struct type_facts *facts,
 		struct dwarf_value *ret_value, struct ubp_err *err)
 {
@@ -347,19 +352,11 @@ int part_scalar(const struct part *part, const struct type_facts *facts,
 		return memory_scalar(part, piece, at, facts, ret_value, err);
 	case PIECE_VALUE:
 	case PIECE_REGISTER:
+		return facts->is_x87 ? no_memory(err)
+				     : register_scalar(piece, at, bits, facts, ret_value, err);
 	case PIECE_BYTES:
 		if (facts->is_x87)
-			return ubp_fail(err, ENOTSUP,
-					"A long double that is not in memory cannot be had");
-		break;
-	default:
-		break;
-	}
-	switch (piece->kind) {
-	case PIECE_VALUE:
-	case PIECE_REGISTER:
-		return register_scalar(piece, at, bits, facts, ret_value, err);
-	case PIECE_BYTES:
+			return no_memory(err);
 		if (!constant_of(piece, at - at % 8, bits + at % 8, &number))
 			return gone(err);
 		return put_constant(ret_value,

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +194,17 @@ void session_count_late(struct ubp_session *s, pid_t pid)
 	forget_found(s, pid);
 }
 
+void session_count_skipped(struct ubp_session *s, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (s->count.n_skipped++)
+		return;
+	va_start(ap, fmt);
+	(void)vsnprintf(s->count.why_skipped, sizeof(s->count.why_skipped), fmt, ap);
+	va_end(ap);
+}
+
 bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err *err)
 {
 	uint64_t until_ms = seize_late_until(&s->tracer.late, pid, NULL) / 1000000;
@@ -203,9 +215,8 @@ bool session_leave_alone(struct ubp_session *s, pid_t pid, const struct ubp_err 
 	pthread_mutex_lock(&s->lock);
 	is_told = map_get(&s->found.late, (uint64_t)pid);
 	(void)map_put(&s->found.late, (uint64_t)pid, (void *)(uintptr_t)until_ms);
-	if (!is_told && !s->count.n_skipped++)
-		(void)snprintf(s->count.why_skipped, sizeof(s->count.why_skipped),
-			       "process %d: %s", (int)pid, err->text);
+	if (!is_told)
+		session_count_skipped(s, "process %d: %s", (int)pid, err->text);
 	s->count.n_late += !is_told;
 	pthread_mutex_unlock(&s->lock);
 	if (!is_told)

@@ -213,9 +213,7 @@ static int pass_over(struct ubp_session *s, pid_t pid, int rc, struct ubp_err *e
 	}
 	pthread_mutex_lock(&s->lock);
 	(void)map_put(&s->found.given_up, (uint64_t)pid, s);
-	if (!s->count.n_skipped++)
-		(void)snprintf(s->count.why_skipped, sizeof(s->count.why_skipped), "%s",
-			       err->text);
+	session_count_skipped(s, "%s", err->text);
 	pthread_mutex_unlock(&s->lock);
 	/* What belongs to others is counted; the unexpected is told. */
 	if (rc != -EPERM && rc != -EACCES)

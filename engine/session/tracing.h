@@ -96,6 +96,9 @@ void session_mark_gone(struct ubp_session *s, pid_t pid);
 void session_count_process(struct ubp_session *s);
 /* It ran a probed program, and has ended before it was traced. */
 void session_count_late(struct ubp_session *s, pid_t pid);
+/* One is passed over; of the first it is kept which, and why. Under the session's lock. */
+__attribute__((format(printf, 2, 3))) void session_count_skipped(struct ubp_session *s,
+								 const char *fmt, ...);
 /*
  * Does it keep us waiting, and is it left alone for a while? Then that is told and counted once, with @err, and it is
  * found again.

@@ -50,8 +50,8 @@ start link_nonpie
 export TARGET=$PID
 exec 7>&"$IN_fix"
 UPROBE=./traced trace -o events.txt --stats -p "$PID" -e "p:l/area $F:area i=$ARG1:s32 s=+0($ARG2):string" -e "r:l/ret $F:area \$retval:s32"
-for ((i = 0; i < 10 * TIMEOUT; i++)); do [ ! -e met ] || break; sleep 0.1; done
-[ -e met ] || fail "it is not let go of: $(cat gdb.txt)"
+trap 'cat gdb.txt; cleanup' EXIT
+eventually test -e met
 finish
 trace_done
 [ "$(cat met)" = True ] || fail "nobody stopped: $(cat gdb.txt)"
